@@ -1,0 +1,91 @@
+# Every target sets up what it needs in an environment of its own and can be the first command
+# in a fresh clone.
+#
+#   PYTHON=python3.12   another interpreter, with an environment of its own
+#   TORCH=no            leave torch, and all that needs it, out
+#   WORKERS=0           run the tests in one process
+
+PYTHON ?= python3
+VENV ?= $(if $(filter python3,$(PYTHON)),.venv,.venv-$(notdir $(PYTHON)))
+TORCH ?= yes
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PACKAGES := $(patsubst %/__init__.py,%,$(wildcard $(addsuffix /__init__.py,reference proofs oracle kmt_torch kmt_cli)))
+
+ifeq ($(TORCH),no)
+EXTRAS := proofs,oracle,cli,docs,dev
+ALL := $(VENV)/.all-but-torch
+TYPED := $(filter-out kmt_torch,$(PACKAGES))
+export KMT_WITHOUT_TORCH := 1
+else
+EXTRAS := torch,proofs,oracle,cli,docs,bench,dev
+ALL := $(VENV)/.all
+TYPED := $(PACKAGES)
+endif
+CLI := $(VENV)/.cli
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint typecheck docs proofs bench nightly format clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(CLI) ## run the demonstration (installs what the command line needs, nothing else)
+	$(BIN)/kmt demo
+
+test: $(ALL) ## set everything up and run the tests
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+check: lint typecheck test docs proofs ## all that the continuous integration checks
+
+lint: $(ALL) ## style and layout
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+typecheck: $(ALL) ## types
+	$(BIN)/mypy $(TYPED)
+
+docs: $(ALL) ## build the site, strictly, into site/
+	$(BIN)/mkdocs build --strict
+
+proofs: ## check the machine-checked proofs
+	@if [ -d proofs/coq ]; then $(MAKE) -C proofs/coq; \
+	else echo "proofs: nothing to check yet, there is no proofs/coq"; fi
+
+bench: $(ALL) ## speed and memory against named peers
+	$(BIN)/python -m benchmarks
+
+nightly: $(ALL) ## the tests, with many more and fresh random examples
+	KMT_HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+format: $(ALL) ## put the code into its layout
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+clean: ## remove what was built and cached
+	rm -rf build dist site docs/_generated .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name .git -prune -o -name '.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## remove the environments, too
+	rm -rf .venv .venv-*
+
+# One environment, a stamp for each set of extras: a set only ever adds to what is installed.
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "make: $(PYTHON) is missing or older than Python 3.11; name another one, as in 'make PYTHON=python3.12 ...'" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	{ echo "make: $(PYTHON) cannot make virtual environments; on Debian or Ubuntu, 'apt-get install python3-venv' mends that" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(CLI): pyproject.toml constraints.txt | $(VENV)/.made
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[cli]'
+	@touch $@
+
+$(ALL): pyproject.toml constraints.txt | $(VENV)/.made
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	@touch $(CLI) $@
