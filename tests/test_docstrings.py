@@ -1,0 +1,100 @@
+"""Every example in a docstring is run, and every public name of the reference has one."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ["reference", "oracle", "kmt_torch", "kmt_cli", "proofs"]
+if os.environ.get("KMT_WITHOUT_TORCH"):
+    PACKAGES.remove("kmt_torch")
+
+# NumPy's defaults, so that the examples print what a reader sees.
+PRINTING = {
+    "precision": 8,
+    "threshold": 1000,
+    "edgeitems": 3,
+    "linewidth": 75,
+    "suppress": False,
+    "floatmode": "maxprec",
+    "sign": "-",
+    "legacy": False,
+}
+
+
+def modules() -> list[str]:
+    """Names of all modules of the project that exist."""
+    files = sorted(file for name in PACKAGES for file in (ROOT / name).rglob("*.py"))
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+    return [name.removesuffix(".__init__") for name in names if not name.endswith("__main__")]
+
+
+def examples(source: str, name: str, namespace: dict[str, object]) -> list[doctest.DocTest]:
+    """The docstrings of ``source`` that hold examples.
+
+    They are read from the source: the shape checks wrap functions, and ``doctest`` does not look
+    into wrapped ones.
+    """
+    parser, found = doctest.DocTestParser(), []
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, documented) and (text := ast.get_docstring(node, clean=False)):
+            line = node.body[0].lineno - 1
+            title = f"{name}.{getattr(node, 'name', '__doc__')}"
+            found.append(parser.get_doctest(text, dict(namespace), title, f"{name}.py", line))
+    return [test for test in found if test.examples]
+
+
+def run_examples(tests: list[doctest.DocTest]) -> tuple[int, str]:
+    """How many examples ran, and a report of those that failed."""
+    runner, report = doctest.DocTestRunner(verbose=False), []
+    with np.printoptions(**PRINTING):
+        for test in tests:
+            runner.run(test, out=report.append)
+    return runner.tries, "".join(report)
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples(name: str) -> None:
+    module = importlib.import_module(name)
+    source = inspect.getsource(module)
+    tests = examples(source, name, {"np": np, **vars(module)})
+    tries, report = run_examples(tests)
+    assert report == ""
+    assert tries == sum(len(test.examples) for test in tests)
+    assert bool(tries) == (">>>" in source)
+
+
+def undocumented(namespace: dict[str, object], names: list[str]) -> list[str]:
+    """Functions and classes among ``names`` whose docstring holds no example."""
+    public = {name: namespace[name] for name in names}
+    return [
+        name
+        for name, value in public.items()
+        if (inspect.isroutine(value) or inspect.isclass(value))
+        and ">>>" not in (inspect.getdoc(value) or "")
+    ]
+
+
+def test_public_names_of_the_reference_have_examples() -> None:
+    reference = importlib.import_module("reference")
+    assert reference.__all__
+    assert undocumented(vars(reference), reference.__all__) == []
+
+
+def test_a_wrong_or_missing_example_is_caught() -> None:
+    source = (
+        'def right():\n    """One.\n\n    >>> 1\n    1\n    """\n\n\n'
+        'def wrong():\n    """>>> 1\n    2\n    """\n'
+    )
+    tries, report = run_examples(examples(source, "sample", {}))
+    assert tries == 2
+    assert "sample.wrong" in report
+    assert "sample.right" not in report
+    assert undocumented({"f": lambda: None, "number": 1}, ["f", "number"]) == ["f"]
