@@ -1,0 +1,623 @@
+"""Margins, rounding bounds, and how large an inverse temperature must be.
+
+Rounding. With unit roundoff u, gamma_n = n u / (1 - n u) bounds the relative error of n operations
+(Higham, *Accuracy and Stability of Numerical Algorithms*, 2002). For a point x, a center c, d
+features:
+
+    squared distance, by differences    gamma_{d+2} ||x - c||^2
+    squared distance, expanded          gamma_{d+4} (||x|| + ||c||)^2
+    score x.c - ||c||^2/2               gamma_{2d+1} (||x|| ||c|| + ||c||^2/2)
+    mean of m members                   gamma_m mean|x|, or gamma_{2m+2} with weights
+
+A label is certain when its margin exceeds the bounds of the two scores that decide it.
+
+Temperature. A row of K scores whose maximum is shared by m entries and leads by a gap g puts at
+most (K - m)/m exp(-gamma g) of a softmax outside its maxima. ``softmax_center_error`` turns this
+into a bound on the centers of the dot-product circuit, ``required_gamma`` inverts it.
+
+The scalar formulas take numbers, arrays or symbols alike; elementary functions are arguments, so
+that a derivation runs on symbols the very formula that the code uses. The temperature bounds and
+the bounds of the feed-forward forms are ours.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reference import validation
+from reference.arithmetic import row_blocks, working_dtype
+from reference.classical.lloyd import lloyd
+from reference.codes import code_strength, make_codes
+from reference.scores import negative_squared_distance
+from reference.types import Array, Int64, Numeric, Real
+
+# --- rounding: scalar formulas --------------------------------------------------------------------
+
+
+def gamma_n(n: Any, u: Any) -> Any:
+    """Higham's n u / (1 - n u): the relative error of n operations; infinite once n u >= 1.
+
+    Example:
+        >>> gamma_n(1, 0.25)
+        0.3333333333333333
+    """
+    if isinstance(n, int) and isinstance(u, float) and n * u >= 1:
+        return math.inf
+    return n * u / (1 - n * u)
+
+
+def difference_error(squared_distance: Any, d: int, u: Any) -> Any:
+    """Rounding error of a squared distance computed by differences.
+
+    Each of d terms takes a subtraction (twice in the square) and a product, and d - 1 additions
+    follow: d + 2 factors (1 + delta) in all.
+
+    Example:
+        >>> difference_error(4.0, 2, 2.0**-53) < 1e-14
+        True
+    """
+    return gamma_n(d + 2, u) * squared_distance
+
+
+def expanded_error(norm_x: Any, norm_c: Any, d: int, u: Any) -> Any:
+    """Rounding error of ||x||^2 - 2 x.c + ||c||^2: relative to the norms, not to the distance.
+
+    Example:
+        >>> expanded_error(1e5, 1e5, 1, 2.0**-24) > 1000
+        True
+    """
+    return gamma_n(d + 4, u) * (norm_x + norm_c) ** 2
+
+
+def dot_score_error(norm_x: Any, norm_c: Any, d: int, u: Any) -> Any:
+    """Rounding error of x.c - ||c||^2/2, the bias computed from c.
+
+    Example:
+        >>> dot_score_error(1.0, 1.0, 1, 2.0**-24) < 3e-7
+        True
+    """
+    return gamma_n(2 * d + 1, u) * (norm_x * norm_c + norm_c**2 / 2)
+
+
+def bilinear_bias_error(radius: Any, d: int, u: Any) -> Any:
+    """How far the bias slot may be from -||c||^2/2 after a bilinear commit.
+
+    The commit adds differences to old values, c <- c + (m - c) and s <- s + (-||m||^2/2 - s). With
+    all norms at most R: the new c is within 3 u R of m, which moves ||.||^2/2 by 3 u R^2; the sum
+    of d + 1 terms of at most R^2 in all errs by gamma_{d+2} R^2, its addition by u R^2/2.
+
+    Example:
+        >>> bilinear_bias_error(1.0, 1, 2.0**-53) < 1e-15
+        True
+    """
+    return gamma_n(d + 6, u) * radius**2
+
+
+def squared_relu_error(scale: Any, u: Any) -> Any:
+    """Rounding error of ((z + t)^2 - (z - t)^2) / 4t added to a slot, |z| <= 2t, t a power of two.
+
+    z + t is at most 3t and errs by 5ut, its square by 39ut^2, a quarter of that over t by 9.75ut;
+    two of them, their sum (2ut) and the addition to the slot (ut) make 22.5ut.
+
+    Example:
+        >>> squared_relu_error(2.0, 2.0**-24) < 3e-6
+        True
+    """
+    return gamma_n(24, u) * scale
+
+
+def squared_relu_bias_error(scale: Any, d: int, u: Any, sqrt: Callable[[Any], Any]) -> Any:
+    """How far the bias slot may be from -||c||^2/2 after a squared-ReLU commit, norms <= t.
+
+    The squares of m and the shifted identity of s (shift t^2) sum d + 2 terms of at most 1.625 t^2
+    in all: gamma_{2d+8} t^2. The new c is within sqrt(d) times ``squared_relu_error`` of m, and m
+    still holds as much of its last erasure.
+
+    Example:
+        >>> squared_relu_bias_error(2.0, 1, 2.0**-53, math.sqrt) < 1e-13
+        True
+    """
+    return (gamma_n(2 * d + 8, u) + 2 * gamma_n(24, u) * sqrt(d)) * scale**2
+
+
+# --- rounding: arrays -----------------------------------------------------------------------------
+
+
+def unit_roundoff(dtype: Any) -> float:
+    """Half the spacing of floats at 1, in the working dtype; 0 for exact rationals.
+
+    Example:
+        >>> unit_roundoff(np.float64) == 2.0**-53, unit_roundoff(np.float16) == 2.0**-24
+        (True, True)
+    """
+    dtype = np.dtype(dtype)
+    if dtype == object:
+        return 0.0
+    return float(np.finfo(np.result_type(dtype, np.float32)).eps) / 2
+
+
+def margins(points: Numeric[Array, "n d"], centers: Numeric[Array, "k d"]) -> Real[Array, " n"]:
+    """Second smallest minus smallest squared distance of every point; infinite for k = 1.
+
+    Floats are computed in float64 or better.
+
+    Returns:
+        Shape (n,), >= 0, in squared data units; 0 is a tie.
+
+    Raises:
+        TypeError, ValueError: bad input, named.
+
+    Example:
+        >>> margins([[0.0], [1.0]], [[0.0], [2.0]])
+        array([4., 0.])
+    """
+    x, c = _precise(points, centers)
+    if len(c) == 1:
+        return np.full(len(x), math.inf)
+    result = np.empty(len(x), dtype=x.dtype)
+    for rows in row_blocks(len(x), len(c)):
+        two = np.sort(-negative_squared_distance(x[rows], c), axis=1)[:, :2]
+        result[rows] = two[:, 1] - two[:, 0]
+    return result
+
+
+def trajectory_margin(
+    points: Numeric[Array, "n d"],
+    centers: Numeric[Array, "k d"],
+    steps: int,
+    weights: Numeric[Array, " n"] | None = None,
+) -> Any:
+    """The smallest margin Delta along Lloyd's trajectory.
+
+    Returns:
+        A number >= 0 in squared data units; a ``Fraction`` for exact input, infinite for k = 1.
+
+    Example:
+        >>> trajectory_margin([[0.0], [3.0]], [[0.0], [2.0]], steps=2)
+        4.0
+    """
+    history = lloyd(points, centers, steps, weights=weights).center_history
+    smallest = min(margins(points, c).min() for c in history[: max(1, len(history) - 1)])
+    return smallest.item() if isinstance(smallest, np.generic) else smallest
+
+
+def separation(points: Numeric[Array, "n d"], labels: Int64[Array, " n"]) -> Any:
+    """The smallest squared distance between two points of different labels; infinite if none.
+
+    The distance circuit erases labels under sparsemax when gamma times this is at least 1.
+
+    Example:
+        >>> separation(np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1]))
+        16.0
+    """
+    x = validation.matrix("points", points)
+    smallest: Any = math.inf
+    for rows in row_blocks(len(x), len(x)):
+        squared = -negative_squared_distance(x[rows], x)
+        apart = squared[labels[rows, None] != labels[None, :]]
+        smallest = min(smallest, apart.min()) if len(apart) else smallest
+    return smallest.item() if isinstance(smallest, np.generic) else smallest
+
+
+def distance_rounding_bound(
+    points: Numeric[Array, "n d"],
+    centers: Numeric[Array, "k d"],
+    dtype: Any,
+    form: str = "differences",
+) -> Real[Array, "n k"]:
+    """Rounding bound of every squared distance.
+
+    Args:
+        points: shape (n, d).
+        centers: shape (k, d).
+        dtype: the dtype that the distances are computed in; object gives 0.
+        form: "differences", or "expanded" for ||x||^2 - 2 x.c + ||c||^2.
+
+    Returns:
+        Shape (n, k), in squared data units.
+
+    Raises:
+        TypeError, ValueError: bad input, named.
+
+    Example:
+        >>> distance_rounding_bound([[1.0]], [[2.0]], np.float64) < 1e-15
+        array([[ True]])
+    """
+    validation.choice("form", form, ("differences", "expanded"))
+    x, c = _floats(points, centers)
+    d, u = x.shape[1], unit_roundoff(dtype)
+    if form == "expanded":
+        norm_x, norm_c = _norms(x), _norms(c)
+        return expanded_error(norm_x[:, None], norm_c[None, :], d, u) + _underflow(d, dtype)
+    return difference_error(-negative_squared_distance(x, c), d, u) + _underflow(d, dtype)
+
+
+def dot_score_rounding_bound(
+    points: Numeric[Array, "n d"],
+    centers: Numeric[Array, "k d"],
+    dtype: Any,
+    *,
+    feedforward: str | None = None,
+    scale: float | None = None,
+    radius: float | None = None,
+) -> Real[Array, "n k"]:
+    """Rounding bound of every score x.c - ||c||^2/2 of the dot-product circuit.
+
+    Args:
+        points: shape (n, d).
+        centers: shape (k, d), the content of the center tokens.
+        dtype: the dtype that the scores are computed in; object gives 0.
+        feedforward: the form that wrote the centers; None for centers just embedded.
+        scale: the shift t of squared ReLU.
+        radius: no smaller than any norm of points and of centers *so far*; default: of those given.
+
+    Returns:
+        Shape (n, k), in squared data units. In terms of squared distances the bound is twice this.
+
+    Raises:
+        TypeError, ValueError: bad input, named.
+
+    Example:
+        >>> dot_score_rounding_bound([[1.0]], [[2.0]], np.float64) < 2e-15
+        array([[ True]])
+    """
+    x, c = _floats(points, centers)
+    d, u = x.shape[1], unit_roundoff(dtype)
+    norm_x, norm_c = _norms(x), _norms(c)
+    bound = dot_score_error(norm_x[:, None], norm_c[None, :], d, u) + _underflow(d, dtype)
+    if feedforward is not None:
+        validation.choice("feedforward", feedforward, ("bilinear", "squared_relu"))
+        largest = max(norm_x.max(), norm_c.max()) if radius is None else radius
+        bound = bound + bilinear_bias_error(largest, d, u)
+        if feedforward == "squared_relu":
+            t = float(validation.positive("scale", scale))
+            bound = bound + squared_relu_bias_error(t, d, u, math.sqrt)
+    return bound
+
+
+def mean_rounding_bound(
+    points: Numeric[Array, "n d"],
+    centers: Numeric[Array, "k d"],
+    labels: Int64[Array, " n"],
+    dtype: Any,
+    *,
+    weights: Numeric[Array, " n"] | None = None,
+    feedforward: str | None = None,
+    scale: float | None = None,
+) -> Real[Array, "k d"]:
+    """Rounding bound of the new centers, given the labels.
+
+    Args:
+        points: shape (n, d).
+        centers: shape (k, d), the centers before the step.
+        labels: shape (n,), the labels whose means are taken.
+        dtype: the dtype that the means are computed in; object gives 0.
+        weights: sample weights, shape (n,).
+        feedforward: the form that committed the means; None where none did.
+        scale: the shift t of squared ReLU.
+
+    Returns:
+        Shape (k, d), in data units. A center without members is kept: its bound is that of the
+        commit alone.
+
+    Example:
+        >>> mean_rounding_bound([[1.0], [2.0]], [[0.0]], np.array([0, 0]), np.float64) < 1e-15
+        array([[ True]])
+    """
+    x, c = _floats(points, centers)
+    w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
+    u = unit_roundoff(dtype)
+    bound = np.zeros_like(c)
+    commit = 0.0 if feedforward is None else gamma_n(4, u)
+    for j in range(len(c)):
+        members = (labels == j) & (w > 0)
+        m = int(members.sum())
+        size = np.abs(c[j])
+        if m:
+            size = (w[members, None] * np.abs(x[members])).sum(axis=0) / w[members].sum()
+            bound[j] = gamma_n(m if weights is None else 2 * m + 2, u) * size
+        bound[j] += commit * (size + np.abs(c[j]))
+    if feedforward == "squared_relu":
+        bound += 2 * squared_relu_error(float(validation.positive("scale", scale)), u)
+    return bound + (0.0 if u == 0 else _underflow(1, dtype))
+
+
+def squared_relu_scale(points: Numeric[Array, "n d"], centers: Numeric[Array, "k d"]) -> float:
+    """The smallest power of two that is no smaller than any norm of points and centers.
+
+    Example:
+        >>> squared_relu_scale([[3.0, 4.0]], [[0.0, 0.0]])
+        8.0
+    """
+    x, c = _floats(points, centers)
+    largest = max(_norms(x).max(), _norms(c).max())
+    return 2.0 ** math.ceil(math.log2(largest)) if largest > 0 else 1.0
+
+
+# --- temperature ----------------------------------------------------------------------------------
+
+
+def softmax_leak(keys: Any, maxima: Any, gap: Any, gamma: Any, exp: Callable[[Any], Any]) -> Any:
+    """What softmax(gamma s) puts outside the m maxima of a row of K scores, at most.
+
+    (K - m)/m exp(-gamma g): each other key weighs at most exp(-gamma g) of a maximum.
+
+    Example:
+        >>> softmax_leak(keys=3, maxima=1, gap=1.0, gamma=10.0, exp=math.exp) < 1e-4
+        True
+    """
+    return (keys - maxima) * exp(-gamma * gap) / maxima
+
+
+def label_leak(k: Any, margin: Any, assignment_gamma: Any, exp: Callable[[Any], Any]) -> Any:
+    """The leak of an assignment row of the dot-product circuit, whose gap is half the margin.
+
+    Example:
+        >>> label_leak(k=2, margin=2.0, assignment_gamma=10.0, exp=math.exp) < 1e-4
+        True
+    """
+    return softmax_leak(k, 1, margin / 2, assignment_gamma, exp)
+
+
+def softmax_center_error(
+    *,
+    total: Any,
+    members: Any,
+    k: Any,
+    margin: Any,
+    diameter: Any,
+    assignment_gamma: Any,
+    gather_gamma: Any,
+    code_range: Any,
+    exp: Callable[[Any], Any],
+) -> Any:
+    """How far softmax may move a center of the dot-product circuit from the mean of its members.
+
+    With eps the label leak and h = eps * code_range, a member scores between beta - h and beta, the
+    sink beta - 1/2, another point at most beta - 1 + eps, another center at most beta - 1. So the
+    weight outside the members is at most
+
+        lambda = [(n - m) exp(-g (1 - eps)) + exp(-g/2) + (k - 1) exp(-g)] exp(g h) / m
+
+    and within them it differs from uniform by at most 1 - exp(-g h) in total variation. Values lie
+    within one diameter: the error is at most diameter * (lambda + 1 - exp(-g h)).
+
+    Args:
+        total: n, the weight of all points.
+        members: m, the weight of the cluster, > 0.
+        k: the number of centers.
+        margin: the smallest margin of a point, in squared data units.
+        diameter: no smaller than the distance between any two points or centers.
+        assignment_gamma: inverse temperature of the assignment head.
+        gather_gamma: inverse temperature g of the gather head.
+        code_range: beta minus the smallest product of two codes; 1 for one-hot codes.
+        exp: the exponential.
+
+    Returns:
+        A bound on the Euclidean distance, in data units.
+
+    Example:
+        >>> softmax_center_error(total=10, members=5, k=2, margin=1.0, diameter=1.0,
+        ...     assignment_gamma=100.0, gather_gamma=100.0, code_range=1, exp=math.exp) < 1e-15
+        True
+    """
+    g = gather_gamma
+    eps = label_leak(k, margin, assignment_gamma, exp)
+    h = eps * code_range
+    outside = (total - members) * exp(-g * (1 - eps)) + exp(-g / 2) + (k - 1) * exp(-g)
+    return diameter * (outside * exp(g * h) / members + 1 - exp(-g * h))
+
+
+def shadowing_margin(margin: Any, distance: Any, error: Any) -> Any:
+    """The margin that is left when every center moves by at most ``error``.
+
+    ||x - c'||^2 >= ||x - c||^2 - 2 D e for the other centers and <= ||x - c||^2 + 2 D e + e^2 for
+    the nearest, with D no smaller than any ||x - c||: Delta - 4 D e - e^2.
+
+    Example:
+        >>> shadowing_margin(1.0, 1.0, 0.125)
+        0.484375
+    """
+    return margin - 4 * distance * error - error**2
+
+
+class RequiredGamma(NamedTuple):
+    """Inverse temperatures of the two heads of the dot-product circuit.
+
+    Attributes:
+        assignment: in 1/squared data units.
+        gather: without units.
+    """
+
+    assignment: float
+    gather: float
+
+
+def required_gamma(
+    points: Numeric[Array, "n d"],
+    centers: Numeric[Array, "k d"],
+    tolerance: float,
+    steps: int = 1,
+    *,
+    weights: Numeric[Array, " n"] | None = None,
+    codes: str | Numeric[Array, "k width"] = "one_hot",
+    exp: Callable[[Any], Any] = math.exp,
+) -> RequiredGamma:
+    """Inverse temperatures at which the softmax circuit stays within ``tolerance`` of Lloyd.
+
+    For one step, ``softmax_center_error`` is brought under the tolerance. For more, errors do not
+    accumulate as long as the labels of the exact trajectory stand (*shadowing*): the bound is
+    required at the margin that is left when every center is off by the tolerance, or by less where
+    that would use up more than half of the margin.
+
+    Args:
+        points: shape (n, d).
+        centers: shape (k, d), the initial centers.
+        tolerance: how far any center may be from Lloyd's after each layer, > 0, in data units.
+        steps: the number of layers, >= 1.
+        weights: sample weights, shape (n,).
+        codes: the codes of the circuit.
+        exp: the exponential.
+
+    Returns:
+        Both inverse temperatures, sufficient but not necessary, rounding aside. Infinite when a
+        margin along the trajectory is 0 or a cluster is empty: the leak of an empty cluster does
+        accumulate.
+
+    Raises:
+        TypeError, ValueError: bad input, tolerance <= 0, steps < 1.
+
+    Example:
+        >>> required_gamma([[0.0], [1.0], [5.0]], [[0.0], [5.0]], tolerance=1e-6).gather < 50
+        True
+        >>> required_gamma([[0.0], [1.0], [2.0]], [[0.0], [2.0]], tolerance=1e-6)  # a tie
+        RequiredGamma(assignment=inf, gather=inf)
+    """
+    data = validation.problem(points, centers, weights)
+    target = float(validation.positive("tolerance", tolerance))
+    trajectory = lloyd(points, centers, validation.count("steps", steps, 1), weights=weights)
+    k = len(data.centers)
+    w = np.ones(len(data.points)) if data.weights is None else data.weights.astype(np.float64)
+    sizes = np.array([np.bincount(row, w, minlength=k) for row in trajectory.label_history])
+    margin = float(trajectory_margin(points, centers, steps, weights))
+    never = RequiredGamma(math.inf, math.inf)
+    if margin <= 0 or (sizes <= 0).any():
+        return never
+    diameter = diameter_bound(points, centers)
+    if steps > 1 and math.isfinite(margin):
+        # The largest error that leaves half of the margin: 4 D e + e^2 = margin / 2.
+        half = margin / 2
+        target = min(target, half / (2 * diameter + math.sqrt(4 * diameter**2 + half)))
+        margin = shadowing_margin(margin, diameter, target)
+    rows = make_codes(codes, k)
+    code_range = code_strength(rows) - (rows @ rows.T).min()
+
+    def error(assignment_gamma: float, gather_gamma: float) -> float:
+        try:
+            return float(
+                softmax_center_error(
+                    total=float(w.sum()),
+                    members=float(sizes.min()),
+                    k=k,
+                    margin=margin,
+                    diameter=diameter,
+                    assignment_gamma=assignment_gamma,
+                    gather_gamma=gather_gamma,
+                    code_range=float(code_range),
+                    exp=exp,
+                )
+            )
+        except OverflowError:
+            return math.inf
+
+    if diameter == 0 or k == 1:
+        margin = math.inf if diameter > 0 else margin
+    gather = _smallest(lambda g: error(math.inf, g) <= target / 2)
+    assignment = _smallest(lambda a: error(a, gather) <= target)
+    return RequiredGamma(assignment, gather)
+
+
+def required_sparsemax_gamma(
+    points: Numeric[Array, "n d"],
+    centers: Numeric[Array, "k d"],
+    steps: int = 1,
+    *,
+    weights: Numeric[Array, " n"] | None = None,
+) -> Any:
+    """The inverse temperature at which sparsemax assignment of the dot-product circuit is one-hot.
+
+    In exact arithmetic 2/Delta, with Delta the smallest margin along the trajectory, and sharp. In
+    floats the rounding bounds of both scores are first taken off every margin. The gather head
+    needs 2.
+
+    Returns:
+        A ``Fraction`` for exact input, else a float, in 1/squared data units; infinite when a
+        margin is 0 (or within rounding).
+
+    Raises:
+        TypeError, ValueError: bad input, named; steps < 1.
+
+    Example:
+        >>> from reference.arithmetic import exact
+        >>> required_sparsemax_gamma(exact([[0], [3]]), exact([[0], [2]]))
+        Fraction(1, 2)
+    """
+    data = validation.problem(points, centers, weights)
+    steps = validation.count("steps", steps, 1)
+    history = lloyd(points, centers, steps, weights=weights).center_history[:-1]
+    if len(data.centers) == 1:
+        return 1
+    if data.points.dtype == object:
+        smallest = trajectory_margin(points, centers, steps, weights)
+        return math.inf if smallest == 0 else 2 / smallest
+    radius = max(_norms(_floats(points, c)[i]).max() for c in history for i in (0, 1))
+    largest = 0.0
+    for c in history:
+        bound = dot_score_rounding_bound(
+            points, c, working_dtype(data.points), feedforward="bilinear", radius=radius
+        )
+        # Twice to pass from scores to squared distances, twice for the two that are compared.
+        safe = margins(points, c) - 4 * bound.max(axis=1)
+        largest = max(largest, 2 / safe.min() if safe.min() > 0 else math.inf)
+    return float(largest)
+
+
+def diameter_bound(points: Numeric[Array, "n d"], centers: Numeric[Array, "k d"]) -> float:
+    """An upper bound on the distance between any two points or centers, in time n d.
+
+    The smaller of the bounding box's diagonal and twice the largest distance from its middle.
+
+    Example:
+        >>> diameter_bound([[0.0, 0.0]], [[3.0, 4.0]])
+        5.0
+    """
+    rows = np.concatenate(_floats(points, centers))
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    ball = 2 * _norms(rows - (low + high) / 2).max()
+    return float(min(np.linalg.norm(high - low), ball))
+
+
+def _smallest(holds: Callable[[float], bool]) -> float:
+    """The smallest number >= 0 from which a condition holds, to a part in 2^20, from above."""
+    high = 1.0
+    while not holds(high):
+        high *= 2
+        if not math.isfinite(high):
+            return math.inf
+    low = 0.0
+    while high - low > high * 2.0**-20:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _precise(points: object, centers: object) -> tuple[Array, Array]:
+    """Validated points and centers in float64 or better, or exact."""
+    data = validation.problem(points, centers)
+    dtype = (
+        data.points.dtype
+        if data.points.dtype == object
+        else np.result_type(data.points, np.float64)
+    )
+    return data.points.astype(dtype), data.centers.astype(dtype)
+
+
+def _floats(points: object, centers: object) -> tuple[Array, Array]:
+    """Validated points and centers in float64, exact rationals rounded."""
+    data = validation.problem(points, centers)
+    return data.points.astype(np.float64), data.centers.astype(np.float64)
+
+
+def _norms(rows: Real[Array, "n d"]) -> Real[Array, " n"]:
+    """Euclidean norms of rows."""
+    return np.sqrt((rows * rows).sum(axis=1))
+
+
+def _underflow(d: int, dtype: Any) -> float:
+    """What 2d + 2 products may lose when they underflow (to zero at worst)."""
+    dtype = np.dtype(dtype)
+    if dtype == object:
+        return 0.0
+    return (2 * d + 2) * float(np.finfo(np.result_type(dtype, np.float32)).tiny)

@@ -1,0 +1,1 @@
+"""The classical algorithms, written from their definitions; no attention vocabulary in here."""
