@@ -1,4 +1,8 @@
-"""Imports run one way: reference <- proofs, kmt_torch, oracle <- kmt_cli."""
+"""Imports run one way: reference <- proofs, kmt_torch, oracle <- kmt_cli.
+
+Within the reference, the classical algorithms and the circuits share no code: each is evidence for
+the other.
+"""
 
 import ast
 import json
@@ -13,14 +17,24 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = {"reference", "proofs", "kmt_torch", "oracle", "kmt_cli", "tests", "benchmarks", "docs"}
-MAY_IMPORT = {
+MAY_IMPORT: dict[str, set[str]] = {
     "reference": set(),
     "proofs": {"reference"},
     "kmt_torch": {"reference"},
     "oracle": {"reference"},
     "kmt_cli": {"reference", "proofs", "kmt_torch", "oracle"},
 }
+# The third-party modules of each package's extra in pyproject.toml; torch itself needs sympy.
+EXTRA: dict[str, set[str]] = {
+    "reference": set(),
+    "proofs": {"sympy"},
+    "kmt_torch": {"torch", "sympy"},
+    "oracle": {"hypothesis", "pytest"},
+    "kmt_cli": {"typer", "rich", "matplotlib", "sklearn", "scipy"},
+}
 REFERENCE_NEEDS = {"numpy", "jaxtyping"}
+CLASSICAL_MAY_IMPORT = {"classical", "types", "validation"}
+MAY_IMPORT_CLASSICAL = {"reference/__init__.py", "reference/bounds.py"}
 
 
 def imported_modules(source: str) -> Iterator[tuple[int, str]]:
@@ -29,8 +43,8 @@ def imported_modules(source: str) -> Iterator[tuple[int, str]]:
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names)
-            case ast.ImportFrom(module=str(module), level=0):
-                yield node.lineno, module
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                yield from ((node.lineno, f"{module}.{alias.name}") for alias in names)
             case ast.Call(
                 func=ast.Name(id="import_module" | "__import__")
                 | ast.Attribute(attr="import_module"),
@@ -96,6 +110,44 @@ def test_lint_admits(package: str, source: str) -> None:
     assert violations(package, source) == []
 
 
+def shared_code(file: str, source: str) -> list[str]:
+    """Imports in ``source``, a file of the reference, by which circuits and classics share code."""
+    classical = file.startswith("reference/classical/")
+    found = []
+    for line, module in imported_modules(source):
+        top, _, rest = module.partition(".")
+        part = rest.partition(".")[0]
+        forbidden = part not in CLASSICAL_MAY_IMPORT if classical else part == "classical"
+        if top == "reference" and forbidden and file not in MAY_IMPORT_CLASSICAL:
+            found.append(f"line {line}: {file} must not import {module}")
+    return found
+
+
+def test_classical_algorithms_and_circuits_share_no_code() -> None:
+    files = sorted((ROOT / "reference").rglob("*.py"))
+    names = [file.relative_to(ROOT).as_posix() for file in files]
+    assert any(name.startswith("reference/classical/") for name in names)
+    found = [shared_code(name, f.read_text("utf-8")) for name, f in zip(names, files, strict=True)]
+    assert [line for lines in found for line in lines] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "count"),
+    [
+        ("reference/classical/lloyd.py", "from reference.attention import attention", 1),
+        ("reference/classical/lloyd.py", "from reference import scores, validation", 1),
+        ("reference/classical/lloyd.py", "import reference", 1),
+        ("reference/classical/medoids.py", "from reference.classical.lloyd import predict", 0),
+        ("reference/circuits/distance.py", "from reference.classical import lloyd_step", 1),
+        ("reference/transformer.py", "def f():\n    import reference.classical.lloyd", 1),
+        ("reference/transformer.py", "from reference import validation", 0),
+        ("reference/bounds.py", "from reference.classical.lloyd import lloyd", 0),
+    ],
+)
+def test_shared_code_is_caught(file: str, source: str, count: int) -> None:
+    assert len(shared_code(file, source)) == count
+
+
 def run_python(code: str) -> str:
     """Standard output of ``code`` in an interpreter of its own, started outside the checkout."""
     done = subprocess.run(
@@ -125,6 +177,13 @@ def test_reference_pulls_in_numpy_and_jaxtyping_only() -> None:
     assert third_party - {"kmeans-transformer"} <= needs("numpy") | needs("jaxtyping")
 
 
-def test_command_line_starts_with_its_own_extra_only() -> None:
-    absent = ["torch", "hypothesis", "pytest", "sympy", "beartype", "mkdocs"]
-    run_python(f"import sys; sys.modules.update(dict.fromkeys({absent})); import kmt_cli.main")
+@pytest.mark.parametrize("package", [name for name in EXTRA if (ROOT / name).is_dir()])
+def test_a_package_needs_its_own_extra_only(package: str) -> None:
+    others = set().union(*EXTRA.values(), {"beartype", "mkdocs"}) - EXTRA[package]
+    modules = [f.relative_to(ROOT).with_suffix("") for f in (ROOT / package).glob("*.py")]
+    names = sorted(".".join(module.parts) for module in modules if module.name != "__main__")
+    assert names
+    run_python(
+        f"import importlib, sys; sys.modules.update(dict.fromkeys({sorted(others)})); "
+        f"[importlib.import_module(name) for name in {names}]"
+    )
