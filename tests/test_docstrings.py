@@ -6,6 +6,7 @@ import importlib
 import inspect
 import os
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def modules() -> list[str]:
     return [name.removesuffix(".__init__") for name in names if not name.endswith("__main__")]
 
 
-def examples(source: str, name: str, namespace: dict[str, object]) -> list[doctest.DocTest]:
+def examples(source: str, file: str, namespace: dict[str, object]) -> list[doctest.DocTest]:
     """The docstrings of ``source`` that hold examples.
 
     They are read from the source: the shape checks wrap functions, and ``doctest`` does not look
@@ -46,8 +47,8 @@ def examples(source: str, name: str, namespace: dict[str, object]) -> list[docte
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, documented) and (text := ast.get_docstring(node, clean=False)):
             line = node.body[0].lineno - 1
-            title = f"{name}.{getattr(node, 'name', '__doc__')}"
-            found.append(parser.get_doctest(text, dict(namespace), title, f"{name}.py", line))
+            title = getattr(node, "name", "the module")
+            found.append(parser.get_doctest(text, dict(namespace), title, file, line))
     return [test for test in found if test.examples]
 
 
@@ -60,11 +61,20 @@ def run_examples(tests: list[doctest.DocTest]) -> tuple[int, str]:
     return runner.tries, "".join(report)
 
 
+def namespace_of(module: ModuleType) -> dict[str, object]:
+    """What an example may use: `np`, the public names of its package, the names of its module."""
+    package = importlib.import_module(module.__name__.partition(".")[0])
+    public = {name: getattr(package, name) for name in getattr(package, "__all__", [])}
+    return {"np": np, **public, **vars(module)}
+
+
+# A reader runs the examples without shape checks, and some show what bad input gives.
+@pytest.mark.usefixtures("without_shape_checks")
 @pytest.mark.parametrize("name", modules())
 def test_examples(name: str) -> None:
     module = importlib.import_module(name)
     source = inspect.getsource(module)
-    tests = examples(source, name, {"np": np, **vars(module)})
+    tests = examples(source, str(module.__file__), namespace_of(module))
     tries, report = run_examples(tests)
     assert report == ""
     assert tries == sum(len(test.examples) for test in tests)
@@ -93,8 +103,8 @@ def test_a_wrong_or_missing_example_is_caught() -> None:
         'def right():\n    """One.\n\n    >>> 1\n    1\n    """\n\n\n'
         'def wrong():\n    """>>> 1\n    2\n    """\n'
     )
-    tries, report = run_examples(examples(source, "sample", {}))
+    tries, report = run_examples(examples(source, "sample.py", {}))
     assert tries == 2
-    assert "sample.wrong" in report
-    assert "sample.right" not in report
+    assert "in wrong" in report
+    assert "in right" not in report
     assert undocumented({"f": lambda: None, "number": 1}, ["f", "number"]) == ["f"]
