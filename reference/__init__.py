@@ -17,6 +17,7 @@ from reference.classical.lloyd import (
     objective,
     predict,
     random_centers,
+    update_centers,
 )
 from reference.codes import binary_codes, one_hot_codes, signed_binary_codes
 from reference.feedforward import FeedForward
@@ -67,4 +68,5 @@ __all__ = [
     "softmax",
     "sparsemax",
     "top_m",
+    "update_centers",
 ]

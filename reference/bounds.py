@@ -529,8 +529,8 @@ def required_sparsemax_gamma(
     """The inverse temperature at which sparsemax assignment of the dot-product circuit is one-hot.
 
     In exact arithmetic 2/Delta, with Delta the smallest margin along the trajectory, and sharp. In
-    floats the rounding bounds of both scores are first taken off every margin. The gather head
-    needs 2.
+    floats the rounding bounds of both scores are first taken off every margin, and half of the rest
+    is left for what rounding moves the centers on the way. The gather head needs 2.
 
     Returns:
         A ``Fraction`` for exact input, else a float, in 1/squared data units; infinite when a
@@ -560,7 +560,7 @@ def required_sparsemax_gamma(
         )
         # Twice to pass from scores to squared distances, twice for the two that are compared.
         safe = margins(points, c) - 4 * bound.max(axis=1)
-        largest = max(largest, 2 / safe.min() if safe.min() > 0 else math.inf)
+        largest = max(largest, 4 / safe.min() if safe.min() > 0 else math.inf)
     return float(largest)
 
 

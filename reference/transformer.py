@@ -165,7 +165,10 @@ class LayerTrace(tuple[BlockTrace, ...]):
             return super().__getitem__(key)
         named: dict[str, Any] = {}
         for block in self:
-            named.update(block.heads or {block.name: block})
+            if block.heads:
+                named.update(block.heads)
+            else:
+                named[block.name] = block
         if key not in named:
             raise KeyError(f"no head or block {key!r}; there are {', '.join(named)}")
         return named[key]
@@ -208,6 +211,8 @@ class Circuit:
         codes: shape (k, width): the code of each center.
         layer: the blocks of a layer, in order.
         label_slot: the slot of a point token that holds the label after a layer.
+        feedforward: the form of the feed-forward block, None if the circuit has none.
+        scale: the shift of squared ReLU, None without it.
     """
 
     name: str
@@ -216,6 +221,8 @@ class Circuit:
     codes: Real[Array, "k width"]
     layer: tuple[Block, ...]
     label_slot: str
+    feedforward: str | None = None
+    scale: Any = None
 
     def astype(self, dtype: np.dtype[Any]) -> "Circuit":
         """The same circuit with its weights in ``dtype``; object means exact rationals."""

@@ -220,7 +220,7 @@ def positive(name: str, value: Any) -> Any:
         Traceback (most recent call last):
         ValueError: gamma: expected a finite number > 0, got 0
     """
-    numbers = (int, float, np.integer, np.floating, Rational)
+    numbers: tuple[Any, ...] = (int, float, np.integer, np.floating, Rational)
     if not isinstance(value, numbers) or isinstance(value, bool):
         raise TypeError(f"{name}: expected a finite number > 0, got {value!r}")
     if not 0 < value < math.inf:

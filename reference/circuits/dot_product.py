@@ -142,7 +142,8 @@ def dot_product_circuit(
         FeedForwardBlock("commit_center", "centers", make_center(center)),
         FeedForwardBlock("commit_label", "points", make_label(point)),
     )
-    return Circuit("dot_product", point, center, rows, layer, "output")
+    shift = scale if feedforward == "squared_relu" else None
+    return Circuit("dot_product", point, center, rows, layer, "output", feedforward, shift)
 
 
 def _bilinear_center(center: Slots) -> FeedForward:

@@ -98,6 +98,38 @@ def lloyd_step(
     return labels, moved.astype(data.centers.dtype)
 
 
+def update_centers(
+    points: Numeric[Array, "n d"],
+    labels: Int64[Array, " n"],
+    centers: Numeric[Array, "k d"],
+    weights: Numeric[Array, " n"] | None = None,
+) -> Real[Array, "k d"]:
+    """The second half of a step: move every center to the mean of the points of its label.
+
+    Args:
+        points: shape (n, d).
+        labels: shape (n,), in [0, k).
+        centers: shape (k, d); a center whose label no point carries stays.
+        weights: shape (n,), >= 0, not all 0; None means all 1.
+
+    Returns:
+        Shape (k, d), in the dtype of points and centers.
+
+    Raises:
+        TypeError, ValueError: bad input, named.
+
+    Example:
+        >>> update_centers([[0.0], [1.0]], np.array([1, 1]), [[7.0], [8.0]])
+        array([[7. ],
+               [0.5]])
+    """
+    data = validation.problem(points, centers, weights)
+    x, c, w = _precise(data)
+    if labels.shape != (len(x),) or not ((labels >= 0) & (labels < len(c))).all():
+        raise ValueError(f"labels: expected {len(x)} labels in [0, {len(c)}), got {labels}")
+    return _means(x, c, labels, w).astype(data.centers.dtype)
+
+
 def predict(points: Numeric[Array, "n d"], centers: Numeric[Array, "k d"]) -> Int64[Array, " n"]:
     """The index of the nearest center of every point, the lowest on a tie.
 

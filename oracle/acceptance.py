@@ -1,0 +1,490 @@
+"""The three equalities, and verdicts.
+
+A result is judged at one of three levels, never against a bare tolerance:
+
+1. *exact*: rational arithmetic, compared with ``==``;
+2. *rounding-bounded*: floats, against the a-priori bounds of ``reference.bounds``;
+3. *margin-bounded*: softmax at finite inverse temperature, against the theorem's own formula.
+
+In floats two correct programs may label a point differently when its margin lies within the
+rounding bound, and one such label moves a center by O(1/m). So every step is judged on its own:
+against Lloyd applied to the centers that *entered that step*. A label must be right where the
+margin exceeds the bound; where it does not, the point is counted as uncertain. New centers are
+compared with the means of the points under the labels that came *back*.
+
+    exact                 equal, in exact arithmetic
+    within bound          labels right or uncertain, centers within their bound
+    hypothesis not met    the promise does not cover this step; the report says why and where
+    departs               anything else: the only failure
+"""
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from reference.arithmetic import exact
+from reference.bounds import (
+    diameter_bound,
+    distance_rounding_bound,
+    dot_score_rounding_bound,
+    gamma_n,
+    label_leak,
+    mean_rounding_bound,
+    softmax_center_error,
+    unit_roundoff,
+)
+from reference.classical.lloyd import update_centers
+from reference.codes import code_strength
+from reference.normalizers import Hardmax, Softmax, Sparsemax
+from reference.transformer import AttentionBlock, Circuit, Head
+from reference.types import Array, Bool, Int64, Real
+
+
+class Verdict(StrEnum):
+    """How a step or a run compares with Lloyd's algorithm, from best to worst."""
+
+    EXACT = "exact"
+    WITHIN_BOUND = "within bound"
+    HYPOTHESIS_NOT_MET = "hypothesis not met"
+    DEPARTS = "departs"
+
+
+@dataclass(frozen=True)
+class Softness:
+    """What softmax in the gather head adds to the promise of the dot-product circuit.
+
+    Attributes:
+        assignment_gamma: inverse temperature of the assignment head; infinite where it is hard.
+        gather_gamma: inverse temperature of the gather head.
+        code_range: beta minus the smallest product of two codes.
+        code_size: the largest sum of |b_i . b_j| over coordinates; beta for both built-in codes.
+        code_width: how many coordinates a code has.
+    """
+
+    assignment_gamma: float
+    gather_gamma: float
+    code_range: float
+    code_size: float
+    code_width: int
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What an implementation promises of one step.
+
+    Attributes:
+        dtype: the dtype it computes in; object stands for exact rationals.
+        score: how it compares centers: "differences", "expanded" or "dot_product".
+        feedforward: the form of the feed-forward block that commits new centers, if there is one.
+        scale: the shift of squared ReLU, if that is the form.
+        no_tie: promises nothing where a point is equally near to two centers.
+        no_empty: promises nothing where a cluster is empty.
+        least_margin: promises nothing where a margin is below this (sparsemax).
+        softness: the softmax bound to hold centers to, if softmax gathers.
+        void: why nothing at all is promised; empty if something is.
+    """
+
+    dtype: Any
+    score: str = "differences"
+    feedforward: str | None = None
+    scale: Any = None
+    no_tie: bool = False
+    no_empty: bool = False
+    least_margin: Any = 0
+    softness: Softness | None = None
+    void: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class StepReport:
+    """The judgement of one step.
+
+    Attributes:
+        verdict: the verdict.
+        equal: how many labels are certain and right.
+        uncertain: how many labels rounding may decide either way, within the bound.
+        different: how many labels are wrong.
+        center_difference: how far a coordinate of a center is from the mean of the points that
+            carry its label (from the old center, if none does): the one worst against its bound.
+        center_bound: the bound of that coordinate.
+        reasons: why the hypothesis is not met, or what departs, one line each.
+        points: the indices of the points that the reasons speak of.
+    """
+
+    verdict: Verdict
+    equal: int
+    uncertain: int
+    different: int
+    center_difference: float
+    center_bound: float
+    reasons: tuple[str, ...] = ()
+    points: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RunReport:
+    """The judgement of a run, step by step.
+
+    Attributes:
+        steps: one report per step.
+        verdict: the worst verdict of a step.
+    """
+
+    steps: tuple[StepReport, ...] = field(default=())
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of a step; exact for a run of no steps."""
+        order = list(Verdict)
+        return max((step.verdict for step in self.steps), key=order.index, default=Verdict.EXACT)
+
+
+def promise_of(circuit: Circuit, dtype: Any) -> Promise:
+    """What a circuit promises when it runs in a dtype.
+
+    Args:
+        circuit: a circuit of ``reference.circuits``.
+        dtype: the dtype of the data; half precision computes in float32, object is exact.
+
+    Example:
+        >>> from reference import distance_circuit, dot_product_circuit
+        >>> promise_of(dot_product_circuit(2, 3), np.float64).no_tie
+        False
+        >>> promise_of(distance_circuit(2, 3), np.float64).no_tie
+        True
+    """
+    heads = {
+        head.name: head
+        for block in circuit.layer
+        if isinstance(block, AttentionBlock)
+        for head in block.heads
+    }
+    assign, gather = heads["assign"], heads["gather"]
+    by_distance = circuit.name == "distance"
+    soft = isinstance(gather.normalizer, Softmax)
+    return Promise(
+        dtype=np.dtype(dtype) if np.dtype(dtype) == object else np.result_type(dtype, np.float32),
+        score="differences" if by_distance else "dot_product",
+        feedforward=circuit.feedforward,
+        scale=circuit.scale,
+        no_tie=assign.normalizer != Hardmax(ties="first"),
+        no_empty=by_distance or soft,
+        least_margin=_least_margin(assign, 1 if by_distance else 2),
+        softness=_softness(circuit, assign, gather) if soft and not by_distance else None,
+        void=_void(assign, gather, by_distance),
+    )
+
+
+def judge_step(
+    points: Real[Array, "n d"],
+    entering: Real[Array, "k d"],
+    labels: Int64[Array, " n"],
+    leaving: Real[Array, "k d"],
+    promise: Promise,
+    *,
+    weights: Real[Array, " n"] | None = None,
+    radius: float | None = None,
+) -> StepReport:
+    """Judge one step.
+
+    Args:
+        points: shape (n, d).
+        entering: shape (k, d), the centers that entered the step.
+        labels: shape (n,), the labels that came back.
+        leaving: shape (k, d), the centers that came back.
+        promise: what is promised.
+        weights: sample weights, shape (n,).
+        radius: no smaller than any norm of points and of centers so far, for circuits that carry
+            the bias from step to step; default: of the points and centers given.
+
+    Returns:
+        The report.
+
+    Example:
+        >>> x, c = np.array([[0.0], [1.0], [9.0]]), np.array([[0.0], [8.0]])
+        >>> promise = Promise(np.float64)
+        >>> str(judge_step(x, c, np.array([0, 0, 1]), np.array([[0.5], [9.0]]), promise).verdict)
+        'within bound'
+        >>> judge_step(x, c, np.array([0, 1, 1]), np.array([[0.0], [5.0]]), promise).reasons
+        ('label of point 1 is 1, but center 0 is nearer: margin 48 against a bound of 3.33e-14',)
+    """
+    is_exact = promise.dtype == object
+    distances, label_bound = _distances(points, entering, promise, radius)
+    nearest = distances.argmin(axis=1)
+    rows = np.arange(len(points))
+    gap = distances - distances[rows, nearest][:, None]
+    slack = label_bound + label_bound[rows, nearest][:, None]
+    rivals = (gap <= slack) & (np.arange(len(entering)) != nearest[:, None])
+    uncertain = rivals.any(axis=1) & (not is_exact)
+    excess = gap[rows, labels]
+    different = (labels != nearest) & (excess > slack[rows, labels])
+    if is_exact and not promise.no_tie:
+        different = labels != nearest
+
+    unmet = _unmet(promise, gap, slack, rivals, nearest, weights)
+    difference, bound = _centers(points, entering, labels, leaving, promise, weights, gap, nearest)
+    worst = np.unravel_index(np.argmax(_ratio(difference, bound)), difference.shape)
+    reasons, where = [], []
+    for i in np.flatnonzero(different):
+        reasons.append(
+            f"label of point {i} is {labels[i]}, but center {nearest[i]} is nearer: margin "
+            f"{float(excess[i]):.3g} against a bound of {float(slack[i, labels[i]]):.3g}"
+        )
+        where.append(int(i))
+    if difference[worst] > bound[worst]:
+        reasons.append(
+            f"center {worst[0]} differs from the mean of its members by "
+            f"{float(difference[worst]):.3g} in coordinate {worst[1]}, bound {bound[worst]:.3g}"
+        )
+    verdict = Verdict.DEPARTS if reasons else Verdict.EXACT if is_exact else Verdict.WITHIN_BOUND
+    if unmet:
+        verdict = Verdict.HYPOTHESIS_NOT_MET
+        reasons, where = (
+            [reason for reason, _ in unmet],
+            [i for _, indices in unmet for i in indices],
+        )
+    return StepReport(
+        verdict=verdict,
+        equal=int((~uncertain & ~different).sum()),
+        uncertain=int((uncertain & ~different).sum()),
+        different=int(different.sum()),
+        center_difference=float(difference[worst]),
+        center_bound=float(bound[worst]),
+        reasons=tuple(reasons),
+        points=tuple(where),
+    )
+
+
+def judge_run(
+    points: Real[Array, "n d"],
+    center_history: Real[Array, "sets k d"],
+    label_history: Int64[Array, "steps n"],
+    promise: Promise,
+    *,
+    weights: Real[Array, " n"] | None = None,
+) -> RunReport:
+    """Judge every step of a run from the centers that entered it.
+
+    Args:
+        points: shape (n, d).
+        center_history: shape (T + 1, k, d), the dtype that the run worked in.
+        label_history: shape (T, n).
+        promise: what is promised of a step.
+        weights: sample weights, shape (n,).
+
+    Example:
+        >>> from reference import dot_product_circuit
+        >>> x = np.array([[0.0], [1.0], [2.0]])
+        >>> circuit = dot_product_circuit(d=1, k=2)
+        >>> run = circuit.run(x, x[[0, 2]], layers=3)
+        >>> promise = promise_of(circuit, x.dtype)
+        >>> str(judge_run(x, run.center_history, run.label_history, promise).verdict)
+        'within bound'
+    """
+    radius = _largest_norm(points)
+    reports = []
+    for t, labels in enumerate(label_history):
+        radius = max(radius, _largest_norm(center_history[t]))
+        reports.append(
+            judge_step(
+                points,
+                center_history[t],
+                labels,
+                center_history[t + 1],
+                promise,
+                weights=weights,
+                radius=radius,
+            )
+        )
+    return RunReport(tuple(reports))
+
+
+def _distances(
+    points: Array, centers: Array, promise: Promise, radius: float | None
+) -> tuple[Real[Array, "n k"], Real[Array, "n k"]]:
+    """Squared distances, float64 or exact, and what the promise lets them be off by."""
+    x, c = _judged(points, promise), _judged(centers, promise)
+    squared = np.stack([((x - center) ** 2).sum(axis=1) for center in c], axis=1)
+    if promise.dtype == object:
+        return squared, exact(np.zeros(squared.shape))
+    if promise.score == "dot_product":
+        bound = 2 * dot_score_rounding_bound(
+            x, c, promise.dtype, feedforward=promise.feedforward, scale=promise.scale, radius=radius
+        )
+    else:
+        bound = distance_rounding_bound(x, c, promise.dtype, promise.score)
+    return squared, bound + distance_rounding_bound(x, c, np.float64)
+
+
+def _centers(
+    points: Array,
+    entering: Array,
+    labels: Array,
+    leaving: Array,
+    promise: Promise,
+    weights: Array | None,
+    gap: Array,
+    nearest: Array,
+) -> tuple[Real[Array, "k d"], Real[Array, "k d"]]:
+    """Distances of centers from the means under the labels that came back, and their bounds."""
+    x, c, moved = (_judged(array, promise) for array in (points, entering, leaving))
+    w = None if weights is None else _judged(weights, promise)
+    difference = np.abs(moved - update_centers(x, labels, c, w))
+    if promise.dtype == object:
+        bound = np.zeros(difference.shape)
+    else:
+        form: dict[str, Any] = {"feedforward": promise.feedforward, "scale": promise.scale}
+        bound = mean_rounding_bound(x, c, labels, promise.dtype, weights=w, **form)
+        bound = bound + mean_rounding_bound(x, c, labels, np.float64, weights=w)
+    if promise.softness is not None:
+        bound = bound + _soft_bound(x, c, labels, promise, promise.softness, w, gap, nearest)
+    return difference, bound
+
+
+def _soft_bound(
+    points: Array,
+    centers: Array,
+    labels: Array,
+    promise: Promise,
+    soft: Softness,
+    weights: Array | None,
+    gap: Array,
+    nearest: Array,
+) -> Real[Array, "k 1"]:
+    """The theorem's bound for each center, and what rounding adds under softmax."""
+    k, n = len(centers), len(points)
+    w = np.ones(n) if weights is None else weights.astype(np.float64)
+    sizes = np.bincount(labels, w, minlength=k)
+    margin = math.inf if k == 1 else float(_runner_up(gap, nearest).min())
+    diameter = diameter_bound(points, centers)
+    errors = np.full(k, math.inf)
+    for j in np.flatnonzero(sizes > 0):
+        errors[j] = softmax_center_error(
+            total=w.sum(),
+            members=sizes[j],
+            k=k,
+            margin=margin,
+            diameter=diameter,
+            assignment_gamma=soft.assignment_gamma,
+            gather_gamma=soft.gather_gamma,
+            code_range=soft.code_range,
+            exp=_bounded_exp,
+        )
+    # Rounding: a label row errs by 2k + 8 operations, its score by the code's width more; the
+    # exponent multiplies that by gamma; then n + k weighted terms are summed and divided.
+    u = unit_roundoff(promise.dtype)
+    exponent = 2 * soft.gather_gamma * soft.code_size * gamma_n(2 * k + soft.code_width + 8, u)
+    largest = max(_largest_norm(points), _largest_norm(centers))
+    rounding = diameter * (_bounded_exp(exponent) - 1) + gamma_n(2 * (n + k) + 8, u) * largest
+    return (errors + rounding)[:, None]
+
+
+def _unmet(
+    promise: Promise,
+    gap: Array,
+    slack: Array,
+    rivals: Bool[Array, "n k"],
+    nearest: Int64[Array, " n"],
+    weights: Array | None,
+) -> list[tuple[str, list[int]]]:
+    """The hypotheses of the promise that this step does not meet: why, and at which points."""
+    if promise.void:
+        return [(promise.void, [])]
+    found: list[tuple[str, list[int]]] = []
+    tied = np.flatnonzero(rivals.any(axis=1))
+    if promise.no_tie and len(tied):
+        found.append((f"no tie: {_listed(tied)} within rounding of two centers", tied.tolist()))
+    if promise.no_empty:
+        w = np.ones(len(nearest)) if weights is None else weights.astype(np.float64)
+        empty = np.flatnonzero(np.bincount(nearest, w, minlength=gap.shape[1]) <= 0)
+        if len(empty):
+            found.append((f"no empty cluster: {', '.join(map(str, empty))} without members", []))
+    if promise.least_margin and gap.shape[1] > 1:
+        lead = _runner_up(gap - slack, nearest)
+        close = np.flatnonzero(lead < promise.least_margin)
+        if len(close):
+            least = float(promise.least_margin)
+            reason = f"margin >= {least:.3g}: {_listed(close)} with less, down to {lead.min():.3g}"
+            found.append((reason, close.tolist()))
+    if promise.softness is not None and gap.shape[1] > 1:
+        soft = promise.softness
+        lead = np.maximum(_runner_up(gap - slack, nearest), 0).astype(np.float64)
+        leak = label_leak(gap.shape[1], lead, soft.assignment_gamma, np.exp)
+        mixed = np.flatnonzero(leak * (1 + soft.code_range) >= 1)
+        if len(mixed):
+            reason = f"gamma * margin large enough to decide a label: {_listed(mixed)} undecided"
+            found.append((reason, mixed.tolist()))
+    return found
+
+
+def _least_margin(assign: Head, factor: int) -> Any:
+    """The margin at which sparsemax assignment is one-hot: 2/gamma or, by distance, 1/gamma."""
+    return factor / assign.gamma if isinstance(assign.normalizer, Sparsemax) else 0
+
+
+def _softness(circuit: Circuit, assign: Head, gather: Head) -> Softness:
+    """The constants of the softmax bound."""
+    codes = circuit.codes
+    products = codes @ codes.T
+    hard = not isinstance(assign.normalizer, Softmax)
+    return Softness(
+        assignment_gamma=math.inf if hard else float(assign.gamma),
+        gather_gamma=float(gather.gamma),
+        code_range=float(code_strength(codes) - products.min()),
+        code_size=float((np.abs(codes) @ np.abs(codes).T).max()),
+        code_width=codes.shape[1],
+    )
+
+
+def _void(assign: Head, gather: Head, by_distance: bool) -> str:
+    """Why this pair of normalizers promises nothing, if so."""
+    kinds = type(assign.normalizer), type(gather.normalizer)
+    if by_distance and Softmax in kinds:
+        return "a normalizer with a bound: none is stated for softmax in the distance circuit"
+    if kinds[0] is Softmax and kinds[1] is not Softmax:
+        return "soft labels need a softmax gather: others single out one member"
+    if not {*kinds} <= {Hardmax, Softmax, Sparsemax} or gather.normalizer == Hardmax("first"):
+        return "normalizers that realize Lloyd's algorithm"
+    least = 1 if by_distance else 2
+    if kinds[1] is Sparsemax and gather.gamma < least:
+        return f"gather gamma >= {least} for sparsemax: it is {float(gather.gamma):.3g}"
+    return ""
+
+
+def _judged(array: Array, promise: Promise) -> Array:
+    """The array in the arithmetic that it is judged in."""
+    return exact(array) if promise.dtype == object else np.asarray(array, dtype=np.float64)
+
+
+def _runner_up(gap: Array, nearest: Array) -> Array:
+    """The smallest gap of a center other than the nearest, per point."""
+    others = np.arange(gap.shape[1]) != nearest[:, None]
+    return np.where(others, gap, math.inf).min(axis=1)
+
+
+def _ratio(difference: Array, bound: Array) -> Array:
+    """Difference over bound as floats; 0/0 is 0."""
+    value, limit = difference.astype(np.float64), bound.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(value == 0, 0.0, value / limit)
+
+
+def _bounded_exp(value: float) -> float:
+    """The exponential, infinite instead of overflowing."""
+    return math.exp(value) if value < 700 else math.inf
+
+
+def _largest_norm(rows: Array) -> float:
+    """The largest Euclidean norm of a row."""
+    return float(np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1)).max())
+
+
+def _listed(indices: Array) -> str:
+    """``point 3`` or ``5 points (0, 1, 2, ...)``."""
+    if len(indices) == 1:
+        return f"point {indices[0]}"
+    shown = ", ".join(map(str, indices[:3])) + (", ..." if len(indices) > 3 else "")
+    return f"{len(indices)} points ({shown})"
