@@ -132,7 +132,7 @@ def float_problems(
         True
     """
     width = 8 * np.dtype(dtype).itemsize
-    numbers = st.floats(-largest, largest, width=width, allow_subnormal=False)  # type: ignore[call-overload]
+    numbers = st.floats(-largest, largest, width=width, allow_subnormal=False)
     sizes = st.tuples(
         st.integers(1, max_points), st.integers(1, max_features), st.integers(1, max_centers)
     )
