@@ -468,7 +468,7 @@ def _runner_up(gap: Array, nearest: Array) -> Array:
 def _ratio(difference: Array, bound: Array) -> Array:
     """Difference over bound as floats; 0/0 is 0."""
     value, limit = difference.astype(np.float64), bound.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(value == 0, 0.0, value / limit)
 
 

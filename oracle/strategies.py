@@ -24,7 +24,7 @@ from reference.validation import Problem
 
 @st.composite
 def problems(
-    draw: st.DrawFn,
+    draw: Callable[..., Any],
     numbers: st.SearchStrategy[Any],
     *,
     max_points: int = 6,
@@ -87,7 +87,9 @@ def rational_problems(*, weighted: bool = False, **sizes: int) -> st.SearchStrat
 
 
 @st.composite
-def regular_problems(draw: st.DrawFn, steps: int = 2, *, weighted: bool = False) -> Problem:
+def regular_problems(
+    draw: Callable[..., Any], steps: int = 2, *, weighted: bool = False
+) -> Problem:
     """Exact problems without a tie and without an empty cluster along ``steps`` steps.
 
     Points may repeat. Centers start near different points, so that few draws are thrown away.

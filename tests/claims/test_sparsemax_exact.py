@@ -1,0 +1,121 @@
+"""With sparsemax both circuits are Lloyd exactly at finite gamma, and depart just below it."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from oracle.acceptance import Verdict, judge_run, promise_of
+from oracle.strategies import float_problems, lattice_problems, rational_problems, regular_problems
+from reference import distance_circuit, dot_product_circuit, exact, lloyd, sparsemax
+from reference.bounds import margins, required_sparsemax_gamma, separation, trajectory_margin
+
+
+def sparse_circuit(d, k, gamma, gather_gamma=2, **options):
+    """The dot-product circuit with sparsemax in both heads."""
+    return dot_product_circuit(
+        d,
+        k,
+        assignment=sparsemax,
+        gather=sparsemax,
+        assignment_gamma=gamma,
+        gather_gamma=gather_gamma,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("codes", ["one_hot", "signed_binary"])
+@given(problem=lattice_problems() | rational_problems() | regular_problems())
+def test_exact_at_the_threshold(problem, codes):
+    """gamma = 2/Delta for assignment and 2 for gather; empty clusters and duplicates included."""
+    points, centers, _ = problem
+    gamma = required_sparsemax_gamma(points, centers, 2)
+    assume(gamma != float("inf"))
+    circuit = sparse_circuit(points.shape[1], len(centers), gamma, codes=codes)
+    run, expected = circuit.run(points, centers, 2), lloyd(points, centers, 2)
+    assert run.center_history.tolist() == expected.center_history.tolist()
+    assert run.label_history.tolist() == expected.label_history.tolist()
+
+
+def test_weights_are_multiplicities_here_too():
+    points, centers, weights = exact([[0], [1], [9]]), exact([[0], [8]]), exact([1, 3, 0])
+    gamma = required_sparsemax_gamma(points, centers, 1, weights=weights)
+    run = sparse_circuit(1, 2, gamma, gather_gamma=2).run(points, centers, 1, weights=weights)
+    assert run.centers.tolist() == [[Fraction(3, 4)], [8]]
+
+
+@given(problem=regular_problems(steps=1), slack=st.fractions("1/1000", "1/2"))
+def test_departs_just_below_the_assignment_threshold(problem, slack):
+    """A point at the smallest margin then mixes two codes, so its label row is no code."""
+    points, centers, _ = problem
+    assume(len(centers) > 1)
+    margin = margins(points, centers).min()
+    circuit = sparse_circuit(points.shape[1], len(centers), 2 / margin * (1 - slack))
+    trace = circuit.run(points, centers, 1, trace=True).trace[0]
+    largest = trace["assign"].weights.max(axis=1)
+    tightest = margins(points, centers) == margin
+    assert (largest[tightest] < 1).all()
+
+
+@pytest.mark.parametrize("gather_gamma", [Fraction(2), Fraction(199, 100)])
+def test_departs_just_below_the_gather_threshold(gather_gamma):
+    """One member, one sink at half a unit below it: gamma 2 is the exact limit."""
+    points, centers = exact([[0], [8]]), exact([[1], [9]])
+    run = sparse_circuit(1, 2, 1, gather_gamma=gather_gamma).run(points, centers, 1)
+    assert (run.centers.tolist() == [[0], [8]]) == (gather_gamma >= 2)
+
+
+@given(problem=regular_problems(steps=2))
+def test_the_distance_circuit_needs_half_the_gamma_and_an_erasing_condition(problem):
+    points, centers, _ = problem
+    assume(len(centers) > 1)
+    expected = lloyd(points, centers, 2)
+    apart = min(separation(points, labels) for labels in expected.label_history)
+    margin = trajectory_margin(points, centers, 2)
+    gamma = max(1 / margin, Fraction(1) / apart)
+    circuit = distance_circuit(
+        points.shape[1],
+        len(centers),
+        assignment=sparsemax,
+        gather=sparsemax,
+        assignment_gamma=gamma,
+        gather_gamma=1,
+    )
+    run = circuit.run(points, centers, 2)
+    assert run.center_history.tolist() == expected.center_history.tolist()
+
+
+def test_the_erasing_condition_is_needed():
+    """Points nearer than 1/sqrt(gamma) with different labels erase parts of each other."""
+    options = {"assignment": sparsemax, "gather": sparsemax, "gather_gamma": 1}
+    for points, centers, holds in [
+        (exact([[0], [8]]), exact([[1], [7]]), True),
+        (exact([[0], [3], [5], [8]]), exact([[1], [7]]), False),
+    ]:
+        gamma = 1 / trajectory_margin(points, centers, 2)
+        circuit = distance_circuit(1, 2, assignment_gamma=gamma, **options)
+        run, expected = circuit.run(points, centers, 2), lloyd(points, centers, 2)
+        assert (gamma * separation(points, expected.labels) >= 1) == holds
+        assert (run.center_history.tolist() == expected.center_history.tolist()) == holds
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floats_at_the_required_gamma_stay_within_rounding(dtype):
+    verdicts = []
+
+    @given(problem=float_problems(dtype, largest=16.0))
+    def check(problem):
+        points, centers, _ = problem
+        gamma = required_sparsemax_gamma(points, centers, 2)
+        assume(gamma < 1e6)
+        circuit = sparse_circuit(points.shape[1], len(centers), gamma)
+        run = circuit.run(points, centers, 2)
+        promise = promise_of(circuit, dtype)
+        report = judge_run(points, run.center_history, run.label_history, promise)
+        verdicts.append(report.verdict)
+        assert report.verdict is Verdict.WITHIN_BOUND, report.steps
+
+    check()
+    assert len(verdicts) > 10
