@@ -212,6 +212,19 @@ def judge_step(
         ('label of point 1 is 1, but center 0 is nearer: margin 48 against a bound of 3.33e-14',)
     """
     is_exact = promise.dtype == object
+    strangers = np.flatnonzero((labels < 0) | (labels >= len(entering)))
+    if len(strangers):
+        reason = f"labels in [0, {len(entering)}): {_listed(strangers)} outside"
+        return StepReport(
+            verdict=Verdict.DEPARTS,
+            equal=0,
+            uncertain=0,
+            different=len(strangers),
+            center_difference=math.inf,
+            center_bound=0.0,
+            reasons=(reason,),
+            points=tuple(strangers.tolist()),
+        )
     distances, label_bound = _distances(points, entering, promise, radius)
     nearest = distances.argmin(axis=1)
     rows = np.arange(len(points))
@@ -227,14 +240,15 @@ def judge_step(
     unmet = _unmet(promise, gap, slack, rivals, nearest, weights)
     difference, bound = _centers(points, entering, labels, leaving, promise, weights, gap, nearest)
     worst = np.unravel_index(np.argmax(_ratio(difference, bound)), difference.shape)
-    reasons, where = [], []
+    reasons: list[str] = []
+    where: list[int] = []
     for i in np.flatnonzero(different):
         reasons.append(
             f"label of point {i} is {labels[i]}, but center {nearest[i]} is nearer: margin "
             f"{float(excess[i]):.3g} against a bound of {float(slack[i, labels[i]]):.3g}"
         )
         where.append(int(i))
-    if difference[worst] > bound[worst]:
+    if not difference[worst] <= bound[worst]:  # NaN departs too
         reasons.append(
             f"center {worst[0]} differs from the mean of its members by "
             f"{float(difference[worst]):.3g} in coordinate {worst[1]}, bound {bound[worst]:.3g}"

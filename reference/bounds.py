@@ -512,8 +512,6 @@ def required_gamma(
         except OverflowError:
             return math.inf
 
-    if diameter == 0 or k == 1:
-        margin = math.inf if diameter > 0 else margin
     gather = _smallest(lambda g: error(math.inf, g) <= target / 2)
     assignment = _smallest(lambda a: error(a, gather) <= target)
     return RequiredGamma(assignment, gather)
@@ -580,14 +578,14 @@ def diameter_bound(points: Numeric[Array, "n d"], centers: Numeric[Array, "k d"]
 
 
 def _smallest(holds: Callable[[float], bool]) -> float:
-    """The smallest number >= 0 from which a condition holds, to a part in 2^20, from above."""
+    """A number from which a condition holds, hardly above the smallest one; infinite if none."""
     high = 1.0
     while not holds(high):
         high *= 2
         if not math.isfinite(high):
             return math.inf
     low = 0.0
-    while high - low > high * 2.0**-20:
+    for _ in range(64):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

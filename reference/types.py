@@ -9,6 +9,7 @@ name have one length within a call. Installing ``jaxtyping``'s import hook switc
 ``Real`` is what the algorithms work on: floats, or object arrays of ``fractions.Fraction``.
 """
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,4 +37,4 @@ else:
     class Numeric(AbstractDtype):
         """What a public function accepts: ``Real``, or integers or booleans to be promoted."""
 
-        dtypes = [*Real.dtypes, r"^u?int\d+$", "uint", "int", "longlong", "ulonglong", "bool"]  # noqa: RUF012
+        dtypes = [*Real.dtypes, re.compile(r"u?int\d*|u?longlong"), "bool"]  # noqa: RUF012

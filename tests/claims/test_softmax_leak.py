@@ -1,0 +1,144 @@
+"""Softmax at finite gamma: the leak, the error of one layer, and the gamma that bounds it."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from oracle.acceptance import Verdict, judge_run, promise_of
+from oracle.strategies import float_problems, lattice_problems, regular_problems
+from reference import dot_product_circuit, lloyd, lloyd_step, softmax
+from reference.bounds import (
+    diameter_bound,
+    margins,
+    required_gamma,
+    softmax_center_error,
+    softmax_leak,
+    unit_roundoff,
+)
+from reference.codes import code_strength, make_codes
+
+
+def soft_circuit(d, k, assignment_gamma, gather_gamma, codes="one_hot"):
+    """The dot-product circuit with softmax in both heads."""
+    return dot_product_circuit(
+        d,
+        k,
+        codes=codes,
+        assignment=softmax,
+        gather=softmax,
+        assignment_gamma=assignment_gamma,
+        gather_gamma=gather_gamma,
+    )
+
+
+@given(
+    gaps=st.lists(st.floats(0.5, 8), min_size=1, max_size=6),
+    maxima=st.integers(1, 3),
+    gamma=st.floats(0.1, 30),
+)
+def test_the_leak_outside_the_maxima(gaps, maxima, gamma):
+    scores = np.array([[0.0] * maxima + [-gap for gap in gaps]])
+    leaked = softmax(gamma * scores)[0, maxima:].sum()
+    bound = softmax_leak(scores.shape[1], maxima, min(gaps), gamma, math.exp)
+    # K exponentials and K additions err by less than 4K roundings, relative to the sum.
+    assert leaked <= bound * (1 + 4 * scores.shape[1] * unit_roundoff(np.float64))
+
+
+@pytest.mark.parametrize("codes", ["one_hot", "signed_binary"])
+@given(
+    problem=regular_problems(steps=1) | regular_problems(steps=1, weighted=True),
+    assignment_gamma=st.floats(0.5, 60),
+    gather_gamma=st.floats(0.5, 60),
+)
+def test_the_error_of_one_layer(problem, assignment_gamma, gather_gamma, codes):
+    """Every center is within the theorem's bound of Lloyd's, at any temperature."""
+    points, centers = problem.points.astype(float), problem.centers.astype(float)
+    weights = None if problem.weights is None else problem.weights.astype(float)
+    k = len(centers)
+    circuit = soft_circuit(points.shape[1], k, assignment_gamma, gather_gamma, codes)
+    moved = circuit.run(points, centers, 1, weights=weights).centers
+    labels, expected = lloyd_step(points, centers, weights)
+    shares = np.ones(len(points)) if weights is None else weights
+    rows = make_codes(codes, k)
+    products = (rows @ rows.T).astype(float)
+    diameter = diameter_bound(points, centers)
+    for j in range(k):
+        bound = softmax_center_error(
+            total=shares.sum(),
+            members=shares[labels == j].sum(),
+            k=k,
+            margin=margins(points, centers).min(),
+            diameter=diameter,
+            assignment_gamma=assignment_gamma,
+            gather_gamma=gather_gamma,
+            code_range=float(code_strength(rows)) - products.min(),
+            exp=lambda value: math.exp(min(value, 700)),
+        )
+        # Rounding of exponents up to 60 * 3 and of sums of 10 values, relative to the diameter.
+        rounding = 1000 * unit_roundoff(float) * (diameter + np.abs(points).max())
+        assert np.linalg.norm(moved[j] - expected[j]) <= bound + rounding
+
+
+@pytest.mark.parametrize("codes", ["one_hot", "signed_binary"])
+@given(problem=regular_problems(steps=2), exponent=st.integers(1, 8))
+def test_the_required_gamma_keeps_the_tolerance(problem, exponent, codes):
+    points, centers = problem.points.astype(float), problem.centers.astype(float)
+    tolerance = 10.0**-exponent
+    gamma = required_gamma(points, centers, tolerance, 2, codes=codes)
+    assume(gamma.assignment < 1e6)
+    run = soft_circuit(points.shape[1], len(centers), *gamma, codes).run(points, centers, 2)
+    expected = lloyd(points, centers, 2)
+    error = np.linalg.norm(run.center_history - expected.center_history, axis=2).max()
+    rounding = 1000 * unit_roundoff(float) * (gamma.gather + np.abs(points).max())
+    assert error <= tolerance + rounding
+
+
+def test_the_required_gamma_is_not_wasteful():
+    """At a third of it the tolerance is broken: the bound has the right shape."""
+    points = np.array([[0.0], [1.0], [4.0], [6.0]])
+    centers = np.array([[0.0], [6.0]])
+    gamma = required_gamma(points, centers, 1e-6)
+    third = soft_circuit(1, 2, gamma.assignment / 3, gamma.gather / 3)
+    expected = lloyd_step(points, centers)[1]
+    assert np.abs(third.run(points, centers, 1).centers - expected).max() > 1e-6
+
+
+@given(problem=lattice_problems())
+def test_a_tie_or_an_empty_cluster_needs_infinite_gamma(problem):
+    points, centers, _ = problem
+    labels, _ = lloyd_step(points, centers)
+    regular = margins(points, centers).min() > 0 and len(set(labels)) == len(centers)
+    gamma = required_gamma(points, centers, 1e-3)
+    assert all(map(math.isfinite, gamma)) == regular
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("codes", ["one_hot", "signed_binary"])
+def test_runs_are_judged_against_the_bound(dtype, codes):
+    verdicts = set()
+
+    @given(
+        problem=float_problems(dtype, largest=8.0, max_centers=3),
+        assignment_gamma=st.floats(1, 1e4),
+        gather_gamma=st.floats(1, 60),
+    )
+    def check(problem, assignment_gamma, gather_gamma):
+        points, centers, _ = problem
+        circuit = soft_circuit(points.shape[1], len(centers), assignment_gamma, gather_gamma, codes)
+        run = circuit.run(points, centers, 2)
+        promise = promise_of(circuit, dtype)
+        report = judge_run(points, run.center_history, run.label_history, promise)
+        assert report.verdict is not Verdict.DEPARTS, report.steps
+        verdicts.update(step.verdict for step in report.steps)
+
+    check()
+    assert verdicts == {Verdict.WITHIN_BOUND, Verdict.HYPOTHESIS_NOT_MET}
+
+
+def test_softmax_splits_a_tie():
+    points, centers = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [2.0]])
+    trace = soft_circuit(1, 2, 1e3, 60.0).run(points, centers, 1, trace=True).trace[0]
+    assert trace["assign"].weights[1].tolist() == [0.5, 0.5]

@@ -1,0 +1,210 @@
+"""The acceptance rules accept what is right, and refuse what is wrong: both are shown."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from oracle.acceptance import Promise, RunReport, Verdict, judge_run, judge_step, promise_of
+from oracle.strategies import float_problems, lattice_problems
+from reference import (
+    distance_circuit,
+    dot_product_circuit,
+    exact,
+    hardmax,
+    lloyd,
+    lloyd_step,
+    softmax,
+    sparsemax,
+)
+from reference.bounds import distance_rounding_bound, margins
+
+EXACT = Promise(np.dtype(object))
+
+
+@given(problem=lattice_problems(weighted=True))
+def test_lloyd_itself_is_exact(problem):
+    points, centers, weights = problem
+    labels, moved = lloyd_step(points, centers, weights)
+    report = judge_step(points, centers, labels, moved, EXACT, weights=weights)
+    assert report.verdict is Verdict.EXACT
+    assert (report.equal, report.uncertain, report.different) == (len(points), 0, 0)
+
+
+@given(problem=lattice_problems(), data=st.data())
+def test_any_other_label_departs_in_exact_arithmetic(problem, data):
+    points, centers, _ = problem
+    assume(len(centers) > 1)
+    labels, _ = lloyd_step(points, centers)
+    i = data.draw(st.integers(0, len(points) - 1))
+    labels[i] = (labels[i] + data.draw(st.integers(1, len(centers) - 1))) % len(centers)
+    _, moved = lloyd_step(points, centers)
+    report = judge_step(points, centers, labels, moved, EXACT)
+    assert report.verdict is Verdict.DEPARTS
+    assert i in report.points
+
+
+@given(problem=lattice_problems(), data=st.data())
+def test_any_other_center_departs_in_exact_arithmetic(problem, data):
+    points, centers, _ = problem
+    labels, moved = lloyd_step(points, centers)
+    j = data.draw(st.integers(0, len(centers) - 1))
+    moved[j, 0] += data.draw(st.sampled_from([Fraction(1, 10**9), Fraction(-1, 7)]))
+    assert judge_step(points, centers, labels, moved, EXACT).verdict is Verdict.DEPARTS
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lloyd_in_floats_is_within_bound(dtype):
+    @given(problem=float_problems(dtype, weighted=True))
+    def check(problem):
+        points, centers, weights = problem
+        labels, moved = lloyd_step(points, centers, weights)
+        report = judge_step(points, centers, labels, moved, Promise(dtype), weights=weights)
+        assert report.verdict is Verdict.WITHIN_BOUND, report
+
+    check()
+
+
+@given(problem=float_problems(np.float64), data=st.data())
+def test_a_label_beyond_the_bound_departs(problem, data):
+    points, centers, _ = problem
+    assume(len(centers) > 1)
+    labels, moved = lloyd_step(points, centers)
+    bound = distance_rounding_bound(points, centers, np.float64)
+    certain = np.flatnonzero(margins(points, centers) > 4 * bound.max(axis=1))
+    assume(len(certain))
+    i = data.draw(st.sampled_from(certain.tolist()))
+    labels[i] = (labels[i] + 1) % len(centers)
+    report = judge_step(points, centers, labels, moved, Promise(np.float64))
+    assert report.verdict is Verdict.DEPARTS
+    assert report.points == (i,)
+    assert f"label of point {i}" in report.reasons[0]
+
+
+def test_a_label_within_the_bound_is_uncertain_and_its_mean_is_followed():
+    """Point 1 is a tie: both labels pass, and centers are judged by the label that came back."""
+    points, centers = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [2.0]])
+    for label, moved in [(0, [[0.5], [2.0]]), (1, [[0.0], [1.5]])]:
+        labels = np.array([0, label, 1])
+        report = judge_step(points, centers, labels, np.array(moved), Promise(np.float64))
+        assert report.verdict is Verdict.WITHIN_BOUND
+        assert (report.equal, report.uncertain, report.different) == (2, 1, 0)
+    crossed = judge_step(points, centers, labels, np.array([[0.5], [2.0]]), Promise(np.float64))
+    assert crossed.verdict is Verdict.DEPARTS
+
+
+def test_the_expanded_form_is_held_to_its_own_larger_bound():
+    points = np.array([[1e5 + 0.45]], np.float32)
+    centers = np.array([[1e5], [1e5 + 1]], np.float32)
+    labels, moved = np.array([1]), centers.copy()
+    moved[1] = points[0]
+    strict = judge_step(points, centers, labels, moved, Promise(np.float32))
+    assert strict.verdict is Verdict.DEPARTS
+    declared = judge_step(points, centers, labels, moved, Promise(np.float32, score="expanded"))
+    assert declared.verdict is Verdict.WITHIN_BOUND
+    assert declared.uncertain == 1
+
+
+def test_an_empty_cluster_must_keep_its_center():
+    points, centers = np.array([[10.0], [11.0]]), np.array([[10.5], [99.0]])
+    labels = np.array([0, 0])
+    kept = judge_step(points, centers, labels, centers, Promise(np.float64))
+    assert kept.verdict is Verdict.WITHIN_BOUND
+    for wrong in (0.0, np.nextafter(99.0, 100.0) + 1e-9, 10.5):
+        moved = np.array([[10.5], [wrong]])
+        report = judge_step(points, centers, labels, moved, Promise(np.float64))
+        assert report.verdict is Verdict.DEPARTS
+        assert "center 1" in report.reasons[0]
+
+
+@pytest.mark.parametrize("label", [-1, 2])
+def test_a_label_out_of_range_departs(label):
+    points, centers = np.array([[10.0], [11.0]]), np.array([[10.5], [99.0]])
+    report = judge_step(points, centers, np.array([0, label]), centers, Promise(np.float64))
+    assert report.verdict is Verdict.DEPARTS
+    assert (report.points, report.different) == ((1,), 1)
+
+
+def test_a_center_that_is_not_a_number_departs():
+    points, centers = np.array([[10.0], [11.0]]), np.array([[10.5], [99.0]])
+    moved = np.array([[10.5], [np.nan]])
+    report = judge_step(points, centers, np.array([0, 0]), moved, Promise(np.float64))
+    assert report.verdict is Verdict.DEPARTS
+
+
+@pytest.mark.parametrize(
+    ("circuit", "points", "centers", "reason"),
+    [
+        (distance_circuit(1, 2), [[0.0], [1.0], [2.0]], [[0.0], [2.0]], "no tie: point 1"),
+        (distance_circuit(1, 2), [[0.0], [1.0]], [[0.5], [9.0]], "no empty cluster: 1"),
+        (
+            dot_product_circuit(1, 2, assignment=sparsemax, gather=sparsemax, gather_gamma=2),
+            [[0.0], [1.0]],
+            [[0.0], [1.0]],
+            "margin >= 2: 2 points",
+        ),
+        (
+            dot_product_circuit(1, 2, assignment=sparsemax, gather=sparsemax, gather_gamma=1),
+            [[0.0], [9.0]],
+            [[0.0], [9.0]],
+            "gather gamma >= 2 for sparsemax: it is 1",
+        ),
+        (
+            dot_product_circuit(1, 2, assignment=softmax),
+            [[0.0], [9.0]],
+            [[0.0], [9.0]],
+            "soft labels need a softmax gather",
+        ),
+        (
+            dot_product_circuit(1, 2, assignment=softmax, gather=softmax),
+            [[0.0], [1.0]],
+            [[0.0], [1.0]],
+            "gamma * margin large enough",
+        ),
+        (
+            dot_product_circuit(1, 2, assignment=hardmax(ties="average")),
+            [[0.0], [1.0], [2.0]],
+            [[0.0], [2.0]],
+            "no tie: point 1",
+        ),
+        (
+            distance_circuit(1, 2, assignment=softmax, gather=softmax),
+            [[0.0], [9.0]],
+            [[0.0], [9.0]],
+            "none is stated for softmax in the distance circuit",
+        ),
+    ],
+)
+def test_hypotheses_are_named(circuit, points, centers, reason):
+    points, centers = np.array(points), np.array(centers)
+    run = circuit.run(points, centers, 1)
+    promise = promise_of(circuit, points.dtype)
+    report = judge_run(points, run.center_history, run.label_history, promise)
+    assert report.verdict is Verdict.HYPOTHESIS_NOT_MET
+    assert reason in report.steps[0].reasons[0]
+
+
+def test_a_run_is_as_good_as_its_worst_step():
+    points, centers = exact([[0], [1], [9]]), exact([[0], [8]])
+    run = lloyd(points, centers, 3)
+    good = judge_run(points, run.center_history, run.label_history, EXACT)
+    assert good.verdict is Verdict.EXACT
+    history = run.center_history.copy()
+    history[2] += 1
+    bad = judge_run(points, history, run.label_history, EXACT)
+    assert bad.verdict is Verdict.DEPARTS
+    assert bad.steps[0].verdict is Verdict.EXACT
+    assert RunReport().verdict is Verdict.EXACT
+
+
+def test_an_error_does_not_spread_to_later_steps():
+    """Each step restarts from the centers that entered it: one wrong step is one failure."""
+    points, centers = exact([[0], [1], [9], [20]]), exact([[0], [8]])
+    first = exact([[5], [6]])
+    labels, _ = lloyd_step(points, centers)
+    later, second = lloyd_step(points, first)
+    history = np.stack([centers, first, second])
+    report = judge_run(points, history, np.stack([labels, later]), EXACT)
+    assert [step.verdict for step in report.steps] == [Verdict.DEPARTS, Verdict.EXACT]
