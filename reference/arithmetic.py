@@ -16,8 +16,10 @@ import numpy as np
 
 from reference.types import Array, Numeric, Real
 
-# Rows are processed in blocks whose score matrix holds about this many numbers.
-BLOCK_NUMBERS = 1 << 20
+# Rows are processed in blocks that hold about this many numbers, which fit in a cache; but no fewer
+# than so many rows at a time, so that a block is still a matrix product.
+BLOCK_NUMBERS = 1 << 14
+BLOCK_ROWS = 16
 
 
 def exact(values: object) -> Real[Array, "..."]:
@@ -129,12 +131,12 @@ def matmul(left: Real[Array, "n m"], right: Real[Array, "m p"]) -> Real[Array, "
 
 
 def row_blocks(rows: int, width: int) -> Iterator[slice]:
-    """Consecutive slices of ``range(rows)``, each of at most ``BLOCK_NUMBERS / width`` rows.
+    """Consecutive slices of ``range(rows)``, each of about ``BLOCK_NUMBERS / width`` rows.
 
     Example:
-        >>> list(row_blocks(3, BLOCK_NUMBERS // 2))
-        [slice(0, 2, None), slice(2, 3, None)]
+        >>> list(row_blocks(40, width=BLOCK_NUMBERS))
+        [slice(0, 16, None), slice(16, 32, None), slice(32, 40, None)]
     """
-    step = max(1, BLOCK_NUMBERS // max(1, width))
+    step = max(BLOCK_ROWS, BLOCK_NUMBERS // max(1, width))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))

@@ -91,8 +91,9 @@ def attention(
     message = zeros((q.shape[0], v.shape[1]), v.dtype)
     for rows in row_blocks(q.shape[0], k.shape[0]):
         block_weights = w[rows] if w is not None and w.ndim == 2 and len(w) > 1 else w
-        scores = scaled_scores(q[rows], k, score, gamma)
-        numerators = normalizer.for_rows(rows).numerators(scores, block_weights)
+        numerators = normalizer.for_rows(rows).numerators(
+            scaled_scores(q[rows], k, score, gamma), block_weights
+        )
         message[rows] = _weighted_sum(numerators, v, block_weights) / totals(numerators)
     return message
 

@@ -121,7 +121,7 @@ class Hardmax(Normalizer):
         maxima = (shifted == 0) & (weights > 0)
         if self.ties == "first":
             return _indicator(_leftmost(maxima), shifted.dtype)
-        return _indicator(maxima, shifted.dtype) * weights
+        return np.where(maxima, weights, zeros((1,), shifted.dtype))
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,17 @@ class Run:
         label_history: the labels that each layer wrote, shape (T, n), int64. They belong to the
             centers that went *into* that layer.
         trace: one ``LayerTrace`` per layer, or None when none was asked for.
+
+    Example:
+        >>> from reference.circuits import dot_product_circuit
+        >>> points, centers = np.array([[0.0], [1.0], [9.0]]), np.array([[0.0], [1.0]])
+        >>> run = dot_product_circuit(d=1, k=2).run(points, centers, layers=2, trace=True)
+        >>> run.label_history
+        array([[0, 1, 1],
+               [0, 0, 1]])
+        >>> run.trace[1]["gather"].weights  # centers attend to 3 points and 2 centers
+        array([[0.5, 0.5, 0. , 0. , 0. ],
+               [0. , 0. , 1. , 0. , 0. ]])
     """
 
     centers: Real[Array, "k d"]
@@ -213,6 +224,16 @@ class Circuit:
         label_slot: the slot of a point token that holds the label after a layer.
         feedforward: the form of the feed-forward block, None if the circuit has none.
         scale: the shift of squared ReLU, None without it.
+
+    Example:
+        >>> from reference.circuits import distance_circuit
+        >>> circuit = distance_circuit(d=1, k=2)
+        >>> circuit.point_slots
+        Slots(content=1, label=2)
+        >>> print(format_matrix(circuit.matrices["assign.centers.value"]))  # code -> label
+        .  .  .
+        .  1  .
+        .  .  1
     """
 
     name: str
@@ -335,19 +356,10 @@ class Circuit:
         """One layer."""
         state, traces = dict(tokens), []
         for block in self.layer:
-            before, heads = state[block.stream], {}
-            after = before.copy()
-            if isinstance(block, FeedForwardBlock):
-                after += block.feedforward(before)
-            else:
-                for head in block.heads:
-                    applied = _attend(head, block.stream, state, weights, elide)
-                    after += applied.message
-                    if trace:
-                        heads[head.name] = applied
-            state[block.stream] = after
+            block_trace = _apply_block(block, state, weights, trace, elide)
+            state[block.stream] = block_trace.after
             if trace:
-                traces.append(BlockTrace(block.name, block.stream, before, after, heads))
+                traces.append(block_trace)
         return state, LayerTrace(traces)
 
     @cached_property
@@ -360,6 +372,23 @@ class Circuit:
             ['assign.query', 'assign.centers.key', 'assign.centers.value']
         """
         return dict(_named_matrices(self.layer))
+
+
+def _apply_block(
+    block: Block, state: Streams, weights: Array | None, trace: bool, elide: bool
+) -> BlockTrace:
+    """One block: the tokens of its stream before and after; its heads only for a trace."""
+    before, heads = state[block.stream], {}
+    after = before.copy()
+    if isinstance(block, FeedForwardBlock):
+        after += block.feedforward(before)
+    else:
+        for head in block.heads:
+            applied = _attend(head, block.stream, state, weights, elide)
+            after += applied.message
+            if trace:
+                heads[head.name] = applied
+    return BlockTrace(block.name, block.stream, before, after, heads)
 
 
 def _attend(

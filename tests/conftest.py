@@ -3,8 +3,12 @@
 import os
 from collections.abc import Iterator
 
-import jaxtyping
-import pytest
+# Before NumPy is loaded: two workers share two cores, and threads that wait for one another lose.
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
+import jaxtyping  # noqa: E402
+import pytest  # noqa: E402
 
 # Shapes and types of annotated functions are checked while the tests run (and only then).
 jaxtyping.install_import_hook(["reference", "oracle", "kmt_torch"], "beartype.beartype")

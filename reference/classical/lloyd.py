@@ -32,6 +32,12 @@ class Trajectory:
     Attributes:
         center_history: shape (T + 1, k, d); row 0 holds the centers that went in.
         label_history: shape (T, n), int64; row t belongs to the centers of row t.
+
+    Example:
+        >>> trajectory = lloyd([[0.0], [1.0], [9.0]], [[0.0], [1.0]], steps=2)
+        >>> trajectory.labels, trajectory.centers
+        (array([0, 0, 1]), array([[0.5],
+               [9. ]]))
     """
 
     center_history: Real[Array, "sets k d"]
