@@ -23,7 +23,7 @@ export KMT_WITHOUT_TORCH := 1
 else
 EXTRAS := torch,proofs,oracle,cli,docs,bench,dev
 ALL := $(VENV)/.all
-TYPED := $(PACKAGES)
+TYPED := $(PACKAGES) benchmarks
 endif
 CLI := $(VENV)/.cli
 
