@@ -126,12 +126,13 @@ def test_float_matmul() -> None:
     assert matmul(left, right).tolist() == [[4.0]]
 
 
-@given(st.integers(0, 30), st.integers(0, 12), st.integers(1, 20))
-def test_row_blocks_cover_every_row_once(rows: int, width: int, numbers: int) -> None:
+@given(st.integers(0, 30), st.integers(0, 12), st.integers(1, 20), st.integers(1, 4))
+def test_row_blocks_cover_every_row_once(rows: int, width: int, numbers: int, least: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arithmetic, "BLOCK_NUMBERS", numbers)
+        patch.setattr(arithmetic, "BLOCK_ROWS", least)
         blocks = list(row_blocks(rows, width))
     covered = [row for block in blocks for row in range(rows)[block]]
     assert covered == list(range(rows))
-    most = max(1, numbers // max(1, width))
+    most = max(least, numbers // max(1, width))
     assert all(0 < block.stop - block.start <= most for block in blocks)

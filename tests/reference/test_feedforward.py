@@ -65,6 +65,7 @@ def test_exact_blocks(activation: str, data: Any) -> None:
     assert block(tokens).tolist() == [loops(block, token) for token in tokens]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arithmetic, "BLOCK_NUMBERS", 1)
+        patch.setattr(arithmetic, "BLOCK_ROWS", 1)
         assert block(tokens).tolist() == [loops(block, token) for token in tokens]
     laid = data.draw(layouts(tokens))
     assert block(laid).tolist() == block(tokens).tolist()

@@ -267,6 +267,7 @@ def test_results_do_not_depend_on_blocks(
     circuit = build(name, Problem(points, points[:3], None))
     expected = circuit.run(points, points[:3], 2, trace=True)
     monkeypatch.setattr(arithmetic, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(arithmetic, "BLOCK_ROWS", 1)
     found = circuit.run(points, points[:3], 2, trace=True)
     assert np.array_equal(found.center_history, expected.center_history)
     assert np.array_equal(found.label_history, expected.label_history)
@@ -462,30 +463,20 @@ def peak(circuit: Circuit, points: Any, centers: Any) -> int:
     return found
 
 
-def test_the_distance_circuit_never_holds_n_by_n(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_distance_circuit_never_holds_n_by_n() -> None:
     n = 3000
-    monkeypatch.setattr(arithmetic, "BLOCK_NUMBERS", 20 * n)
     points = np.random.default_rng(0).random((n, 2))
     assert 8 * peak(distance_circuit(2, 3), points, points[:3]) < n * n * points.itemsize
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("feedforward", ["bilinear", "squared_relu"])
-@pytest.mark.parametrize(("n", "d", "k"), [(20_000, 2, 5), (8_000, 8, 16)])
+@pytest.mark.parametrize(("n", "d", "k"), [(20_000, 2, 5), (20_000, 1, 2), (8_000, 8, 16)])
 def test_memory_of_the_dot_product_circuit(
-    n: int, d: int, k: int, feedforward: str, dtype: Any, monkeypatch: pytest.MonkeyPatch
+    n: int, d: int, k: int, feedforward: str, dtype: Any
 ) -> None:
-    """At most 4 n (k + token width) numbers; blocks as small beside that as they are at n = 1e6."""
-    monkeypatch.setattr(arithmetic, "BLOCK_NUMBERS", arithmetic.BLOCK_NUMBERS // 50)
+    """At most 4 n (k + token width) numbers."""
     points = np.random.default_rng(0).random((n, d)).astype(dtype)
     circuit = dot_product_circuit(d, k, feedforward=feedforward)
-    allowed = 4 * n * (k + circuit.point_slots.width) * points.itemsize
-    assert peak(circuit, points, points[:k]) <= allowed
-
-
-def test_memory_at_the_default_block_size() -> None:
-    n, d, k = 200_000, 2, 5
-    points = np.random.default_rng(0).random((n, d))
-    circuit = dot_product_circuit(d, k)
     allowed = 4 * n * (k + circuit.point_slots.width) * points.itemsize
     assert peak(circuit, points, points[:k]) <= allowed
