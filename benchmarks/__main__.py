@@ -3,7 +3,8 @@
 All contestants get the same data and the same initial centers. Their repetitions take turns, so
 that a noisy machine disturbs all alike, and each is reported as the ratio of its median to the
 median of scikit-learn's Lloyd iteration in the same run. A circuit's time is one whole call: it
-includes validation and embedding. scikit-learn's is the time of a fit over its number of iterations.
+includes validation and embedding. scikit-learn's is the time of a fit over its number of
+iterations.
 
 Memory is the peak that ``tracemalloc`` sees during one call, beyond the input, over the limit
 4 n (k + token width) numbers. tracemalloc does not see torch's allocations.
