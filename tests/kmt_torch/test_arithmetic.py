@@ -1,4 +1,5 @@
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ PRECISIONS = ["highest", "high", "medium"]
 
 
 @pytest.fixture(autouse=True)
-def _settings_back():
+def _settings_back() -> Any:
     yield
     torch.set_float32_matmul_precision("highest")
     for backend in (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul):
@@ -17,7 +18,7 @@ def _settings_back():
 
 
 @pytest.mark.parametrize("before", PRECISIONS)
-def test_full_precision_is_set_and_put_back(before):
+def test_full_precision_is_set_and_put_back(before: str) -> None:
     torch.set_float32_matmul_precision(before)
     with full_precision():
         assert torch.get_float32_matmul_precision() == "highest"
@@ -29,7 +30,7 @@ def test_full_precision_is_set_and_put_back(before):
 
 
 @pytest.mark.parametrize("setting", ["none", "ieee", "tf32"])
-def test_the_newer_interface_is_put_back_too(setting):
+def test_the_newer_interface_is_put_back_too(setting: str) -> None:
     torch.backends.cuda.matmul.fp32_precision = setting
     with full_precision():
         assert torch.backends.cuda.matmul.fp32_precision == "ieee"
@@ -38,7 +39,7 @@ def test_the_newer_interface_is_put_back_too(setting):
     assert torch.backends.mkldnn.matmul.fp32_precision == "none"
 
 
-def test_an_inherited_setting_is_still_inherited_after():
+def test_an_inherited_setting_is_still_inherited_after() -> None:
     torch.backends.fp32_precision = "tf32"
     with full_precision():
         assert torch.backends.cuda.matmul.fp32_precision == "ieee"
@@ -47,24 +48,24 @@ def test_an_inherited_setting_is_still_inherited_after():
     assert torch.backends.cuda.matmul.fp32_precision == "none"
 
 
-def test_put_back_after_an_error():
+def test_put_back_after_an_error() -> None:
     torch.set_float32_matmul_precision("medium")
     with pytest.raises(KeyError), full_precision():
         raise KeyError
     assert torch.get_float32_matmul_precision() == "medium"
 
 
-def test_threads_that_overlap_keep_full_precision():
+def test_threads_that_overlap_keep_full_precision() -> None:
     torch.set_float32_matmul_precision("medium")
     inside, first_left = threading.Barrier(2), threading.Event()
     seen = []
 
-    def first():
+    def first() -> None:
         with full_precision():
             inside.wait(5)
         first_left.set()
 
-    def second():
+    def second() -> None:
         with full_precision():
             inside.wait(5)
             first_left.wait(5)
@@ -80,7 +81,7 @@ def test_threads_that_overlap_keep_full_precision():
 
 
 # Large enough for the kernels that round differently under "medium" where there are any.
-def test_products_do_not_depend_on_the_settings():
+def test_products_do_not_depend_on_the_settings() -> None:
     generator = torch.Generator().manual_seed(0)
     left, right = torch.randn(2, 256, 256, generator=generator)
     expected = left @ right
@@ -102,13 +103,13 @@ def test_products_do_not_depend_on_the_settings():
         ([torch.bool, torch.float16], torch.float64),
     ],
 )
-def test_working_dtype(dtypes, expected):
+def test_working_dtype(dtypes: list[torch.dtype], expected: Any) -> None:
     tensors = [torch.ones(1).to(dtype) for dtype in dtypes]
     assert working_dtype(*tensors) == expected
     assert {t.dtype for t in widen(*tensors)} == {expected}
 
 
-def test_weights_stay_as_wide_as_the_arithmetic():
+def test_weights_stay_as_wide_as_the_arithmetic() -> None:
     module = WideModule()
     module.child = WideModule()
     module.child.register_buffer("weight", torch.tensor(1e10, dtype=torch.float64))

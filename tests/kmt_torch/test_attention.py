@@ -1,5 +1,6 @@
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import reference
 from kmt_torch import attention, dot_product, negative_squared_distance
 from kmt_torch.attention import scaled_scores
 from oracle.strategies import lattice_problems
+from reference.normalizers import Normalizer
+from reference.validation import Problem
 
 SCORES = {
     "dot_product": (dot_product, reference.dot_product),
@@ -22,7 +25,9 @@ NORMALIZERS = [reference.hardmax(), reference.hardmax(ties="first"), reference.t
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("normalizer", NORMALIZERS, ids=str)
 @given(problem=lattice_problems(weighted=True), gamma=st.sampled_from([1, Fraction(1, 2), 3]))
-def test_equals_the_exact_reference(score, normalizer, problem, gamma):
+def test_equals_the_exact_reference(
+    score: str, normalizer: Normalizer, problem: Problem, gamma: Any
+) -> None:
     ours, theirs = SCORES[score]
     keys, queries, w = problem
     values = np.concatenate([keys, keys * 7], 1)
@@ -34,7 +39,7 @@ def test_equals_the_exact_reference(score, normalizer, problem, gamma):
     assert np.array_equal(found.numpy(), expected.astype(np.float64))
 
 
-def test_the_mean_of_equal_rows_is_that_row():
+def test_the_mean_of_equal_rows_is_that_row() -> None:
     rows = torch.full((3000, 1), 0.1)
     shared = {"score": dot_product, "normalizer": reference.hardmax()}
     total = 3000 * rows[0].double()
@@ -45,7 +50,7 @@ def test_the_mean_of_equal_rows_is_that_row():
     )
 
 
-def test_batches_broadcast():
+def test_batches_broadcast() -> None:
     generator = torch.Generator().manual_seed(0)
     queries, keys = (
         torch.randint(-3, 4, s, generator=generator) for s in ((5, 1, 3, 2), (2, 4, 2))
@@ -61,7 +66,9 @@ def test_batches_broadcast():
 
 @pytest.mark.parametrize("weights", [[1, 1, 0], [[1, 1, 0]], [[1, 1, 0], [1, 1, 0]]])
 @pytest.mark.parametrize("normalizer", [reference.softmax, reference.hardmax()], ids=str)
-def test_what_is_masked_reaches_neither_result_nor_gradient(normalizer, weights):
+def test_what_is_masked_reaches_neither_result_nor_gradient(
+    normalizer: Normalizer, weights: Any
+) -> None:
     queries = torch.tensor([[0.0], [3.0]], dtype=torch.float64, requires_grad=True)
     keys = torch.tensor([[1.0], [2.0], [math.nan]], dtype=torch.float64, requires_grad=True)
     values = torch.tensor([[5.0], [6.0], [math.inf]], dtype=torch.float64, requires_grad=True)
@@ -74,7 +81,7 @@ def test_what_is_masked_reaches_neither_result_nor_gradient(normalizer, weights)
     assert values.grad[2] == 0
 
 
-def test_a_mask_per_query_keeps_values_apart():
+def test_a_mask_per_query_keeps_values_apart() -> None:
     queries, keys = torch.zeros(2, 1, requires_grad=True), torch.zeros(2, 1)
     values, masks = torch.tensor([[5.0], [math.inf]]), torch.tensor([[1, 0], [1, 1]])
     shared = {"score": dot_product, "normalizer": reference.softmax}
@@ -84,7 +91,7 @@ def test_a_mask_per_query_keeps_values_apart():
     assert queries.grad[0] == 0
 
 
-def test_no_admitted_key_writes_nothing():
+def test_no_admitted_key_writes_nothing() -> None:
     shared = {"score": dot_product, "normalizer": reference.softmax}
     ones = torch.ones(2, 1, requires_grad=True)
     found = attention(ones, ones, ones, key_weights=torch.zeros(2), **shared)
@@ -94,14 +101,14 @@ def test_no_admitted_key_writes_nothing():
 
 
 @pytest.mark.parametrize("gamma", [1e39, 1e300])
-def test_a_finite_score_stays_finite(gamma):
-    queries, keys = torch.ones(1, 1), torch.tensor([[-1.0], [0.0], [1.0], [-math.inf]])
+def test_a_finite_score_stays_finite(gamma: Any) -> None:
+    queries, keys = torch.ones(1, 1), torch.tensor([[-2.0], [0.0], [3.0], [-math.inf]])
     largest = torch.finfo(torch.float32).max
     scores = scaled_scores(queries, keys, dot_product, gamma)
     assert scores.tolist() == [[-largest, 0, largest, -math.inf]]
 
 
-def test_bad_input_is_named():
+def test_bad_input_is_named() -> None:
     ones = torch.ones(2, 1)
     shared = {"score": dot_product, "normalizer": reference.softmax}
     with pytest.raises(ValueError, match="gamma: expected a finite number > 0, got 0"):

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +15,11 @@ ACTIVATIONS = ["relu", "squared_relu", "bilinear"]
 
 
 @st.composite
-def blocks(draw, activation):
+def blocks(draw: st.DrawFn, activation: str) -> Any:
     """A block of small integers and an integer token for it: exact in every dtype."""
     width, hidden, out = (draw(st.integers(1, 3)) for _ in range(3))
 
-    def integers(*shape):
+    def integers(*shape: int) -> Any:
         values = st.lists(st.integers(-2, 2), min_size=math.prod(shape), max_size=math.prod(shape))
         return np.array(draw(values), dtype=np.float64).reshape(shape)
 
@@ -29,7 +30,7 @@ def blocks(draw, activation):
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @given(st.data())
-def test_equals_the_reference_on_integers(activation, data):
+def test_equals_the_reference_on_integers(activation: str, data: st.DataObject) -> None:
     block, tokens = data.draw(blocks(activation))
     expected = block(reference.exact(tokens)).astype(np.float64)
     for dtype in (torch.int16, torch.bfloat16, torch.float32, torch.float64):
@@ -38,7 +39,7 @@ def test_equals_the_reference_on_integers(activation, data):
         assert out.dtype == working_dtype(torch.tensor(tokens).to(dtype))
 
 
-def test_leading_axes_are_batches():
+def test_leading_axes_are_batches() -> None:
     weights = np.eye(2), np.ones(2), np.ones((2, 1)), np.zeros(1)
     block = FeedForward(reference.FeedForward("relu", *weights))
     tokens = torch.arange(12.0).reshape(3, 2, 2)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -14,7 +16,7 @@ PAIRS = [(rms_norm, reference.rms_norm), (layer_norm, reference.layer_norm)]
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(st.data())
-def test_rms_norm_is_that_of_the_reference(dtype, data):
+def test_rms_norm_is_that_of_the_reference(dtype: Any, data: st.DataObject) -> None:
     rows = data.draw(float_problems(dtype)).points
     eps = data.draw(st.sampled_from([1e-5, 1.0]))
     d = rows.shape[1]
@@ -25,7 +27,7 @@ def test_rms_norm_is_that_of_the_reference(dtype, data):
 
 
 @given(st.lists(st.integers(-8, 8), min_size=4, max_size=4))
-def test_layer_norm_centers_and_scales(row):
+def test_layer_norm_centers_and_scales(row: Any) -> None:
     rows = np.array([row], dtype=np.float64)  # a mean of four integers is exact
     centered = rows - rows.mean()
     bound = 2 * gamma_n(40, unit_roundoff(np.float64))
@@ -34,7 +36,7 @@ def test_layer_norm_centers_and_scales(row):
 
 
 @pytest.mark.parametrize("value", [1e-30, 1e30])
-def test_squares_neither_vanish_nor_overflow(value):
+def test_squares_neither_vanish_nor_overflow(value: float) -> None:
     rows = torch.tensor([[value, -value]], requires_grad=True)
     normed = rms_norm(rows, eps=0.0)
     assert torch.equal(normed, torch.tensor([[1.0, -1.0]]))
@@ -43,7 +45,7 @@ def test_squares_neither_vanish_nor_overflow(value):
 
 
 @pytest.mark.parametrize(("norm", "other"), PAIRS)
-def test_a_zero_row_is_zero_or_an_error(norm, other):
+def test_a_zero_row_is_zero_or_an_error(norm: Any, other: Any) -> None:
     rows = torch.zeros(2, 10, dtype=torch.float16, requires_grad=True)
     normed = norm(rows, 1e-5)
     assert torch.equal(normed, torch.zeros(2, 10))
@@ -58,13 +60,13 @@ def test_a_zero_row_is_zero_or_an_error(norm, other):
 
 @pytest.mark.parametrize("norm", [rms_norm, layer_norm])
 @pytest.mark.parametrize("eps", [-1.0, float("nan"), float("inf")])
-def test_bad_eps_is_named(norm, eps):
+def test_bad_eps_is_named(norm: Any, eps: float) -> None:
     with pytest.raises(ValueError, match="eps: expected a finite number >= 0"):
         norm(torch.ones(1, 2), eps)
 
 
 @pytest.mark.parametrize("norm", [rms_norm, layer_norm])
-def test_gradients_are_right(norm):
+def test_gradients_are_right(norm: Any) -> None:
     rows = torch.tensor([[1.0, 2.0, -4.0], [0.5, 0.0, 3.0]], dtype=torch.float64)
     for eps in (0.0, 0.1):
         assert torch.autograd.gradcheck(lambda z, e=eps: norm(z, e), rows.requires_grad_())

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -8,13 +10,14 @@ import reference
 from kmt_torch.scores import dot_product, negative_squared_distance, qk_norm, torch_score
 from oracle.strategies import float_problems, lattice_problems
 from reference.bounds import distance_rounding_bound, gamma_n, unit_roundoff
+from reference.validation import Problem
 
 DTYPES = [np.float16, np.float32, np.float64]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @given(st.data())
-def test_distances_are_within_their_bound(dtype, data):
+def test_distances_are_within_their_bound(dtype: Any, data: st.DataObject) -> None:
     x, c, _ = data.draw(float_problems(dtype, largest=100.0))
     scores = negative_squared_distance(torch.tensor(x), torch.tensor(c))
     true = reference.negative_squared_distance(reference.exact(x), reference.exact(c))
@@ -26,7 +29,7 @@ def test_distances_are_within_their_bound(dtype, data):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @given(st.data())
-def test_dot_products_are_within_their_bound(dtype, data):
+def test_dot_products_are_within_their_bound(dtype: Any, data: st.DataObject) -> None:
     x, c, _ = data.draw(float_problems(dtype, largest=100.0))
     scores = dot_product(torch.tensor(x), torch.tensor(c))
     q, k = reference.exact(x), reference.exact(c)
@@ -37,7 +40,7 @@ def test_dot_products_are_within_their_bound(dtype, data):
 
 @pytest.mark.parametrize("name", ["dot_product", "negative_squared_distance"])
 @given(problem=lattice_problems())
-def test_small_integers_are_exact(name, problem):
+def test_small_integers_are_exact(name: str, problem: Problem) -> None:
     score = getattr(reference, name)
     expected = score(problem.points, problem.centers).astype(np.float64)
     for dtype in (torch.int8, torch.float16, torch.float64):
@@ -45,13 +48,13 @@ def test_small_integers_are_exact(name, problem):
         assert np.array_equal(torch_score(score)(x, c).numpy(), expected)
 
 
-def test_unsigned_integers_do_not_wrap():
+def test_unsigned_integers_do_not_wrap() -> None:
     points = torch.tensor([[0], [16]], dtype=torch.uint8)
     assert negative_squared_distance(points, points)[0, 1] == -256
 
 
 @given(float_problems(np.float64))
-def test_qk_norm_is_that_of_the_reference(problem):
+def test_qk_norm_is_that_of_the_reference(problem: Problem) -> None:
     x, c = problem.points, problem.centers
     scores = torch_score(reference.QKNorm(eps=1.0))(torch.tensor(x), torch.tensor(c))
     d = x.shape[1]
@@ -60,7 +63,7 @@ def test_qk_norm_is_that_of_the_reference(problem):
     assert (np.abs(scores.numpy() - reference.QKNorm(eps=1.0)(x, c)) <= bound).all()
 
 
-def test_batches_broadcast():
+def test_batches_broadcast() -> None:
     queries, keys = torch.arange(30.0).reshape(5, 1, 3, 2), torch.arange(16.0).reshape(2, 4, 2)
     for score in (dot_product, negative_squared_distance, lambda q, k: qk_norm(q, k, 1.0)):
         scores = score(queries, keys)
@@ -68,12 +71,12 @@ def test_batches_broadcast():
         assert torch.equal(scores[4, 1], score(queries[4, 0], keys[1]))
 
 
-def test_gradient_is_finite_at_distance_zero():
+def test_gradient_is_finite_at_distance_zero() -> None:
     points = torch.ones(2, 3, requires_grad=True)
     negative_squared_distance(points, points).sum().backward()
     assert torch.equal(points.grad, torch.zeros(2, 3))
 
 
-def test_an_unknown_score_is_named():
+def test_an_unknown_score_is_named() -> None:
     with pytest.raises(TypeError, match=r"score: expected negative_squared_distance, dot_product"):
         torch_score(np.dot)

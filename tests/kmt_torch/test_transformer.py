@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from kmt_torch import CircuitModule, normalize
+from kmt_torch import CircuitModule, Run, normalize
 from oracle import judge_run, promise_of
 from oracle.strategies import float_problems, lattice_problems, regular_problems
 from reference.bounds import (
@@ -21,6 +22,7 @@ from reference.bounds import (
     squared_relu_scale,
     unit_roundoff,
 )
+from reference.normalizers import Normalizer
 from reference.validation import Problem
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -38,14 +40,14 @@ HARD = {
 DOT_PRODUCT = ["one_hot", "signed_binary", "squared_relu"]
 
 
-def scaled(problem, factor):
+def scaled(problem: Problem, factor: int) -> Any:
     """An exact problem times a factor, as float64 tensors: whole numbers whose means are whole."""
     points, centers = (torch.tensor((a * factor).astype(float)) for a in problem[:2])
     weights = None if problem.weights is None else torch.tensor(problem.weights.astype(float))
     return points, centers, weights
 
 
-def equal(run, expected, factor):
+def equal(run: Run, expected: Any, factor: int) -> Any:
     """Whether a run equals an exact history to the last bit."""
     centers = (expected.center_history * factor).astype(float)
     return np.array_equal(run.center_history.numpy(), centers) and np.array_equal(
@@ -59,7 +61,7 @@ def equal(run, expected, factor):
 # A mean of up to 6 points divides by 1..6, so 60 makes one layer exact and 60 * 60 makes two.
 @pytest.mark.parametrize("name", ["one_hot", "signed_binary"])
 @given(problem=lattice_problems())
-def test_equals_lloyd_with_ties_duplicates_and_empty_clusters(name, problem):
+def test_equals_lloyd_with_ties_duplicates_and_empty_clusters(name: str, problem: Problem) -> None:
     points, centers, _ = scaled(problem, 3600)
     module = CircuitModule(HARD[name](points.shape[1], len(centers)))
     run = module(points, centers, layers=2)
@@ -67,7 +69,7 @@ def test_equals_lloyd_with_ties_duplicates_and_empty_clusters(name, problem):
 
 
 @given(problem=lattice_problems())
-def test_squared_relu_equals_lloyd(problem):
+def test_squared_relu_equals_lloyd(problem: Problem) -> None:
     points, centers, _ = scaled(problem, 60)
     circuit = HARD["squared_relu"](points.shape[1], len(centers), scale=256)
     run = CircuitModule(circuit)(points, centers)
@@ -77,7 +79,7 @@ def test_squared_relu_equals_lloyd(problem):
 # Weights sum to 18 at most.
 @pytest.mark.parametrize("name", ["one_hot", "signed_binary"])
 @given(problem=lattice_problems(weighted=True))
-def test_equals_weighted_lloyd(name, problem):
+def test_equals_weighted_lloyd(name: str, problem: Problem) -> None:
     factor = math.lcm(*range(1, 19))
     points, centers, weights = scaled(problem, factor)
     module = CircuitModule(HARD[name](points.shape[1], len(centers)))
@@ -90,7 +92,9 @@ def test_equals_weighted_lloyd(name, problem):
 @pytest.mark.parametrize("name", ["distance", "distance_binary"])
 @pytest.mark.parametrize("elide", [False, True])
 @given(problem=lattice_problems(max_centers=2))
-def test_distance_circuit_equals_the_exact_reference_outside_its_hypotheses(name, elide, problem):
+def test_distance_circuit_equals_the_exact_reference_outside_its_hypotheses(
+    name: str, elide: bool, problem: Problem
+) -> None:
     points, centers, _ = scaled(problem, 3600)
     circuit = HARD[name](points.shape[1], len(centers))
     run = CircuitModule(circuit)(points, centers, layers=2, elide=elide)
@@ -99,7 +103,7 @@ def test_distance_circuit_equals_the_exact_reference_outside_its_hypotheses(name
 
 @pytest.mark.parametrize("name", ["distance", "distance_binary"])
 @given(problem=regular_problems(1))
-def test_distance_circuit_equals_lloyd_where_it_promises(name, problem):
+def test_distance_circuit_equals_lloyd_where_it_promises(name: str, problem: Problem) -> None:
     denominators = {value.denominator for value in problem.centers.flat}
     factor = 60 * math.lcm(*denominators) if math.lcm(*denominators) < 10**6 else None
     if factor is None:
@@ -112,7 +116,7 @@ def test_distance_circuit_equals_lloyd_where_it_promises(name, problem):
 # --- floats: judged step by step, from the centers that entered it --------------------------------
 
 
-def judged(circuit, problem, dtype, layers=3):
+def judged(circuit: reference.Circuit, problem: Problem, dtype: Any, layers: int = 3) -> Any:
     """Run in a dtype and judge."""
     points, centers = (torch.tensor(a).to(dtype) for a in problem[:2])
     weights = None if problem.weights is None else torch.tensor(problem.weights).to(dtype)
@@ -130,7 +134,7 @@ def judged(circuit, problem, dtype, layers=3):
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("name", HARD)
 @given(data=st.data())
-def test_no_step_departs(name, dtype, data):
+def test_no_step_departs(name: str, dtype: Any, data: st.DataObject) -> None:
     drawn = np.float64 if dtype == torch.float64 else np.float16
     weighted = data.draw(st.booleans()) and name in DOT_PRODUCT
     problem = data.draw(float_problems(drawn, weighted=weighted, largest=100.0))
@@ -141,7 +145,7 @@ def test_no_step_departs(name, dtype, data):
     assert name not in DOT_PRODUCT or report.verdict == "within bound"
 
 
-def gaussians(n=60, d=2, k=4, seed=0):
+def gaussians(n: int = 60, d: int = 2, k: int = 4, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, d)) + 8 * rng.integers(0, 2, size=(n, d))
     return reference.random_centers(points, k, rng), points
@@ -149,7 +153,7 @@ def gaussians(n=60, d=2, k=4, seed=0):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("kind", ["sparsemax", "softmax"])
-def test_finite_temperature_keeps_its_promise(kind, dtype):
+def test_finite_temperature_keeps_its_promise(kind: str, dtype: Any) -> None:
     centers, points = gaussians()
     if kind == "sparsemax":
         gamma = required_sparsemax_gamma(points, centers, 3)
@@ -169,7 +173,7 @@ def test_finite_temperature_keeps_its_promise(kind, dtype):
     assert sum(step.equal for step in report.steps) > 150
 
 
-def test_a_wrong_label_would_be_caught():
+def test_a_wrong_label_would_be_caught() -> None:
     centers, points = gaussians()
     circuit = reference.dot_product_circuit(2, 4)
     module = CircuitModule(circuit)
@@ -186,7 +190,7 @@ def test_a_wrong_label_would_be_caught():
 
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("shapes", [((3,), (3,)), ((), (3,)), ((2, 1), (3,)), ((2, 3), ())])
-def test_a_batch_is_the_loop_over_it(name, shapes):
+def test_a_batch_is_the_loop_over_it(name: str, shapes: Any) -> None:
     generator = torch.Generator().manual_seed(0)
     points = 3600.0 * torch.randint(-2, 3, (*shapes[0], 6, 2), generator=generator)
     centers = 3600.0 * torch.randint(-2, 3, (*shapes[1], 4, 2), generator=generator)
@@ -207,14 +211,14 @@ def test_a_batch_is_the_loop_over_it(name, shapes):
             assert torch.equal(*both)
 
 
-def test_weights_may_differ_within_a_batch():
+def test_weights_may_differ_within_a_batch() -> None:
     points, centers = torch.tensor([[0.0], [4.0]]), torch.tensor([[1.0]])
     module = CircuitModule(reference.dot_product_circuit(d=1, k=1))
     run = module(points, centers, weights=torch.tensor([[1.0, 1.0], [3.0, 1.0], [0.0, 1.0]]))
     assert run.centers.flatten().tolist() == [2.0, 1.0, 4.0]
 
 
-def test_an_empty_batch():
+def test_an_empty_batch() -> None:
     module = CircuitModule(reference.dot_product_circuit(d=2, k=3))
     run = module(torch.zeros(0, 4, 2), torch.zeros(3, 2), 2, weights=torch.ones(4))
     assert run.centers.shape == (0, 3, 2)
@@ -224,7 +228,7 @@ def test_an_empty_batch():
 # --- what a run leaves, and what it leaves alone --------------------------------------------------
 
 
-def test_no_layers():
+def test_no_layers() -> None:
     module = CircuitModule(reference.dot_product_circuit(d=1, k=1))
     centers = torch.tensor([[7.0]], dtype=torch.float16)
     run = module(torch.zeros(2, 1), centers, 0, trace=True)
@@ -237,7 +241,7 @@ def test_no_layers():
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_the_layout_of_the_input_does_not_matter_and_it_is_left_alone(name):
+def test_the_layout_of_the_input_does_not_matter_and_it_is_left_alone(name: str) -> None:
     generator = torch.Generator().manual_seed(0)
     points = torch.randint(-9, 9, (8, 2), generator=generator).double()
     centers, weights = points[:3] + 0.25, torch.ones(8).double()
@@ -257,7 +261,7 @@ def test_the_layout_of_the_input_does_not_matter_and_it_is_left_alone(name):
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_the_trace_is_that_of_the_reference(name):
+def test_the_trace_is_that_of_the_reference(name: str) -> None:
     centers, points = gaussians(n=12, k=3)
     circuit = HARD[name](2, 3, 16.0)
     ours = CircuitModule(circuit)(torch.tensor(points), torch.tensor(centers), 2, trace=True)
@@ -285,7 +289,7 @@ def test_the_trace_is_that_of_the_reference(name):
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_the_weights_go_by_the_names_of_the_reference(name):
+def test_the_weights_go_by_the_names_of_the_reference(name: str) -> None:
     circuit = HARD[name](2, 3, 16.0)
     state = CircuitModule(circuit).state_dict()
     assert set(state) == {"codes", *circuit.matrices}
@@ -293,7 +297,7 @@ def test_the_weights_go_by_the_names_of_the_reference(name):
         assert np.array_equal(state[key].numpy(), matrix.astype(np.float64))
 
 
-def test_state_dict_round_trip():
+def test_state_dict_round_trip() -> None:
     centers, points = map(torch.tensor, gaussians())
     source = CircuitModule(reference.dot_product_circuit(2, 4, codes="one_hot"))
     relabelled = np.eye(4)[[2, 0, 3, 1]]
@@ -307,7 +311,7 @@ def test_state_dict_round_trip():
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("name", HARD)
-def test_a_converted_module_still_runs_lloyd(name, dtype):
+def test_a_converted_module_still_runs_lloyd(name: str, dtype: Any) -> None:
     # With scale 4096 the weights of the squared-ReLU form overflow float16.
     module = CircuitModule(HARD[name](1, 2, 4096)).to(dtype)
     assert {b.dtype for b in module.buffers()} == {torch.promote_types(dtype, torch.float32)}
@@ -321,13 +325,13 @@ def test_a_converted_module_still_runs_lloyd(name, dtype):
         assert ((run.center_history[-1] - expected).abs() <= bound).all()
 
 
-def test_the_representation_names_the_parts():
+def test_the_representation_names_the_parts() -> None:
     text = repr(CircuitModule(reference.dot_product_circuit(d=2, k=3)))
     for part in ("dot_product, d=2, k=3", "(assign)", "Hardmax(ties='first')", "(commit_label)"):
         assert part in text
 
 
-def test_autocast_and_precision_settings_change_nothing():
+def test_autocast_and_precision_settings_change_nothing() -> None:
     generator = torch.Generator().manual_seed(0)
     points = torch.randn(300, 64, generator=generator)
     for name in HARD:
@@ -349,7 +353,7 @@ def test_autocast_and_precision_settings_change_nothing():
 
 @pytest.mark.parametrize("build", [reference.dot_product_circuit, reference.distance_circuit])
 @pytest.mark.parametrize("normalizer", [reference.softmax, reference.sparsemax], ids=str)
-def test_gradients_are_right(build, normalizer):
+def test_gradients_are_right(build: Any, normalizer: Normalizer) -> None:
     circuit = build(
         2, 2, assignment=normalizer, gather=normalizer, assignment_gamma=0.3, gather_gamma=1.7
     )
@@ -362,7 +366,9 @@ def test_gradients_are_right(build, normalizer):
 
 
 @pytest.mark.parametrize("normalizer", [reference.softmax, reference.sparsemax], ids=str)
-def test_gradients_are_finite_on_top_of_centers_and_behind_weights_of_zero(normalizer):
+def test_gradients_are_finite_on_top_of_centers_and_behind_weights_of_zero(
+    normalizer: Normalizer,
+) -> None:
     for build in (reference.dot_product_circuit, reference.distance_circuit):
         circuit = build(1, 2, assignment=normalizer, gather=normalizer, assignment_gamma=1e3)
         points = torch.tensor([[0.0], [0.0], [5.0], [7.0]], requires_grad=True)
@@ -374,14 +380,14 @@ def test_gradients_are_finite_on_top_of_centers_and_behind_weights_of_zero(norma
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_a_hard_center_moves_with_its_members(name):
+def test_a_hard_center_moves_with_its_members(name: str) -> None:
     points = torch.tensor([[0.0], [1.0], [8.0], [9.0]], dtype=torch.float64, requires_grad=True)
     run = CircuitModule(HARD[name](1, 2, 16.0))(points, points.detach()[[0, 3]])
     (gradient,) = torch.autograd.grad(run.centers[0, 0], points)
     assert gradient.flatten().tolist() == [0.5, 0.5, 0.0, 0.0]
 
 
-def test_weights_can_learn():
+def test_weights_can_learn() -> None:
     module = CircuitModule(
         reference.dot_product_circuit(1, 2, assignment=reference.softmax, gather=reference.softmax)
     )
@@ -396,7 +402,7 @@ def test_weights_can_learn():
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 @pytest.mark.parametrize("name", HARD)
-def test_on_cuda_too(name):
+def test_on_cuda_too(name: str) -> None:
     centers, points = gaussians(n=200)
     circuit = HARD[name](2, 4, 16.0)
     module = CircuitModule(circuit).to("cuda")

@@ -1,5 +1,7 @@
 """What the shared tables of bad input do not say: batches, devices, dtypes of torch."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -10,7 +12,7 @@ X, C = torch.tensor([[0.0], [1.0]]), torch.tensor([[0.0], [4.0]])
 
 
 @pytest.fixture
-def module():
+def module() -> Any:
     return CircuitModule(reference.dot_product_circuit(d=1, k=2))
 
 
@@ -40,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("without_shape_checks")
         (
             X,
             C,
-            torch.full((2,), 1e-300).double() ** 1.5,
+            torch.full((2,), 1e-60, dtype=torch.float64),
             ValueError,
             "weights: expected a positive",
         ),
@@ -61,13 +63,20 @@ pytestmark = pytest.mark.usefixtures("without_shape_checks")
         ),
     ],
 )
-def test_bad_input_is_named(module, points, centers, weights, error, message) -> None:
+def test_bad_input_is_named(
+    module: CircuitModule,
+    points: Any,
+    centers: Any,
+    weights: Any,
+    error: type[Exception],
+    message: str,
+) -> None:
     with pytest.raises(error) as raised:
         module(points, centers, weights=weights)
     assert str(raised.value).startswith(message)
 
 
-def test_data_must_be_where_the_circuit_is(module) -> None:
+def test_data_must_be_where_the_circuit_is(module: CircuitModule) -> None:
     with pytest.raises(ValueError, match="points: expected device meta, where the circuit is"):
         module.to("meta")(X, C)
 
@@ -87,7 +96,7 @@ def test_only_circuits_with_known_parts_are_taken() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.uint16, torch.int64])
-def test_integers_become_float64(module, dtype) -> None:
+def test_integers_become_float64(module: CircuitModule, dtype: Any) -> None:
     run = module(X.to(dtype), torch.tensor([[0], [1]]))
     assert run.centers.dtype == run.center_history.dtype == torch.float64
     assert run.centers.tolist() == [[0.0], [1.0]]
