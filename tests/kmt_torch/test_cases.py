@@ -52,7 +52,6 @@ def optional(array: np.ndarray | None) -> torch.Tensor | None:
     return None if array is None else torch.tensor(array)
 
 
-@pytest.mark.usefixtures("without_shape_checks")
 @pytest.mark.parametrize("feedforward", ["bilinear", "squared_relu"])
 @named(cases.STEPS)
 def test_steps(case: cases.StepCase, feedforward: str) -> None:
@@ -115,7 +114,6 @@ def test_an_empty_cluster_drifts(case: cases.DriftCase) -> None:
         assert shown.rstrip("0").rstrip(".") == expected
 
 
-@pytest.mark.usefixtures("without_shape_checks")
 @named(cases.DISTANCES)
 def test_distances(case: cases.DistanceCase) -> None:
     left, right = case.arrays()
