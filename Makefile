@@ -49,7 +49,7 @@ typecheck: $(ALL) ## types
 	$(BIN)/mypy $(TYPED)
 
 docs: $(ALL) ## build the site, strictly, into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 proofs: ## check the machine-checked proofs
 	@if [ -d proofs/coq ]; then $(MAKE) -C proofs/coq; \
