@@ -46,7 +46,7 @@ def scaled_scores(
         return scores * exact(gamma)[()]
     limits = np.finfo(scores.dtype)
     with np.errstate(over="ignore"):
-        scaled = scores * scores.dtype.type(gamma)
+        scaled = scores * scores.dtype.type(min(float(gamma), limits.max))
     return np.where(np.isfinite(scores), np.clip(scaled, limits.min, limits.max), scaled)
 
 

@@ -107,29 +107,28 @@ Block = AttentionBlock | FeedForwardBlock
 class HeadTrace:
     """What one head did in one layer.
 
-    The n x K matrices are computed when asked for, from the tokens kept here, so that a trace does
-    not hold them.
+    The n x K matrices are computed when asked for, so that a trace does not hold them.
 
     Attributes:
         head: the head, its weights in the dtype of the run.
-        queries: the tokens that asked, shape (q, width).
+        queries: all queries, shape (q, h).
         keys: all keys, the sources one below the other, shape (K, h).
+        values: all values, in the same order, shape (K, width).
         key_weights: shape (K,), or None where all are 1.
         message: what it added, shape (q, width).
     """
 
     head: Head
-    queries: Real[Array, "q width"]
+    queries: Real[Array, "q h"]
     keys: Real[Array, "n h"]
+    values: Real[Array, "n width"]
     key_weights: Real[Array, " n"] | None
     message: Real[Array, "q width"]
 
     @property
     def scores(self) -> Real[Array, "q n"]:
         """gamma * score of every key for every query, shape (q, K)."""
-        return scaled_scores(
-            matmul(self.queries, self.head.query), self.keys, self.head.score, self.head.gamma
-        )
+        return scaled_scores(self.queries, self.keys, self.head.score, self.head.gamma)
 
     @property
     def weights(self) -> Real[Array, "q n"]:
@@ -395,7 +394,7 @@ def _attend(
     head: Head, stream: str, state: Streams, sample_weights: Array | None, elide: bool
 ) -> HeadTrace:
     """Apply one head to the streams."""
-    queries = state[stream]
+    queries = matmul(state[stream], head.query)
     keys = np.concatenate([matmul(state[s.stream], s.key) for s in head.sources])
     values = np.concatenate([matmul(state[s.stream], s.value) for s in head.sources])
     key_weights = _key_weights(head, state, sample_weights)
@@ -403,7 +402,7 @@ def _attend(
         message = values
     else:
         message = attention(
-            matmul(queries, head.query),
+            queries,
             keys,
             values,
             score=head.score,
@@ -411,7 +410,7 @@ def _attend(
             gamma=head.gamma,
             key_weights=key_weights,
         )
-    return HeadTrace(head, queries, keys, key_weights, message)
+    return HeadTrace(head, queries, keys, values, key_weights, message)
 
 
 def _key_weights(head: Head, state: Streams, sample_weights: Array | None) -> Array | None:

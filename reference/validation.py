@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reference.arithmetic import cast, exact, is_exact
+from reference.arithmetic import cast, exact, is_exact, working_dtype
 from reference.types import Array, Numeric, Real
 
 
@@ -141,6 +141,10 @@ def problem(points: object, centers: object, weights: object = None) -> Problem:
         dtype = np.result_type(x, c)
         x, c = cast(x, dtype), cast(c, dtype)
         _check_range({"points": x, "centers": c})
+        if w is not None:
+            # As they will be used: a weight may vanish in float32, or not fit.
+            with np.errstate(over="ignore"):
+                w = sample_weights(cast(w, working_dtype(x)), len(x))
     return Problem(x, c, w)
 
 
