@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from kmt_cli.errors import UserError
 from reference.arithmetic import exact
@@ -85,7 +86,9 @@ def run(
                [0, 0, 1]])
     """
     if backend != "torch":
-        done: Any = circuit.run(points, centers, layers, trace=trace, elide=elide)
+        # Blocks of rows are small products: a second BLAS thread costs more than it brings.
+        with threadpool_limits(limits=1, user_api="blas"):
+            done: Any = circuit.run(points, centers, layers, trace=trace, elide=elide)
         return Run(done.centers, done.center_history, done.label_history, done.trace)
     torch = import_torch()
     module = import_module("kmt_torch").CircuitModule(circuit)

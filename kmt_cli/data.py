@@ -18,6 +18,7 @@ from kmt_cli.errors import UserError, choice, named_errors, reason_of
 from reference import validation
 from reference.types import Array, Real
 
+PICKLE = b"\x80"  # how a pickle begins
 GAUSSIANS, GAUSSIAN_POINTS, GAUSSIAN_SPREAD = 5, 10_000, 0.08
 
 
@@ -150,21 +151,23 @@ def _read_numpy(path: Path, reading: Reading) -> Array:
     """The array of an NPY file, or the chosen one of an NPZ file."""
     if reading.columns or reading.skip_header or reading.delimiter:
         raise UserError(f"{path}: --column, --skip-header and --delimiter are for CSV files")
-    try:
-        loaded: Any = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            if reading.array is not None:
+    with path.open("rb") as file:
+        pickled = file.read(1) == PICKLE
+        file.seek(0)
+        try:
+            loaded: Any = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                if reading.array is None:
+                    return loaded
                 raise UserError(f"{path}: holds one array without a name; --array is for NPZ files")
-            return loaded
-        with loaded:
             return loaded[_array_name(path, loaded.files, reading.array)]
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        if "pickle" in str(error) or "Object arrays" in str(error):
-            raise UserError(
-                f"{path}: holds Python objects (pickled), which are not read; "
-                "save an array of numbers"
-            ) from error
-        raise UserError(f"{path}: not a readable NPY or NPZ file") from error
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            if pickled or "Object arrays" in str(error):
+                raise UserError(
+                    f"{path}: holds Python objects (pickled), which are not read; "
+                    "save an array of numbers"
+                ) from error
+            raise UserError(f"{path}: not a readable NPY or NPZ file") from error
 
 
 def _array_name(path: Path, names: list[str], wanted: str | None) -> str:

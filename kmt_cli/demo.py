@@ -22,11 +22,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kmt_cli import files, report
+from kmt_cli import backends, files, report
 from kmt_cli.data import GAUSSIANS, DataSet, gaussians, load
 from kmt_cli.experiment import Outcome, Settings, Watch, largest_share, run_experiment
 from oracle import Verdict, judge_run, promise_of
-from reference import Circuit, Run, Trajectory, distance_circuit, dot_product_circuit, lloyd
+from reference import Circuit, Trajectory, distance_circuit, dot_product_circuit, lloyd
 from reference.bounds import mean_rounding_bound
 from reference.normalizers import Softmax
 from reference.types import Array, Real
@@ -163,7 +163,8 @@ def count_tasks(tasks: Tasks, watch: Watch = lambda _: None) -> list[Count]:
         centers = points[: tasks.k]
         classical = lloyd(points, centers, tasks.layers)
         for count, circuit in zip(counts, circuits.values(), strict=True):
-            _tally(count, circuit, points, classical, circuit.run(points, centers, tasks.layers))
+            run = backends.run(circuit, points, centers, tasks.layers)
+            _tally(count, circuit, points, classical, run)
     return counts
 
 
@@ -177,14 +178,17 @@ def task_points(seed: int, n: int) -> Real[Array, "n 2"]:
     return np.random.default_rng(seed).uniform(size=(n, 2)).astype(np.float32)
 
 
-def final_excess(points: Real[Array, "n d"], classical: Trajectory, run: Run) -> tuple[float, bool]:
+def final_excess(
+    points: Real[Array, "n d"], classical: Trajectory, run: backends.Run
+) -> tuple[float, bool]:
     """How far the final centers are from Lloyd's own, and whether that is beyond rounding.
 
     The bound is that of the means that Lloyd's last step took, in the dtype of the points.
 
     Example:
         >>> x = np.array([[0.0], [1.0], [9.0]])
-        >>> final_excess(x, lloyd(x, x[::2], 2), dot_product_circuit(1, 2).run(x, x[::2], 2))
+        >>> run = backends.run(dot_product_circuit(1, 2), x, x[::2], 2)
+        >>> final_excess(x, lloyd(x, x[::2], 2), run)
         (0.0, False)
     """
     difference = np.abs(run.centers.astype(np.float64) - classical.centers.astype(np.float64))
@@ -194,7 +198,9 @@ def final_excess(points: Real[Array, "n d"], classical: Trajectory, run: Run) ->
     return float(difference.max()), bool((difference > bound).any())
 
 
-def _tally(count: Count, circuit: Circuit, points: Array, classical: Trajectory, run: Run) -> None:
+def _tally(
+    count: Count, circuit: Circuit, points: Array, classical: Trajectory, run: backends.Run
+) -> None:
     """Add one task to the count of a circuit."""
     distance, beyond = final_excess(points, classical, run)
     count.beyond += beyond

@@ -188,14 +188,14 @@ def run_experiment(data: DataSet, settings: Settings, watch: Watch = lambda _: N
         >>> from kmt_cli.data import load
         >>> outcome = run_experiment(load("iris"), Settings(k=3))
         >>> str(outcome.report.verdict), outcome.halted_at
-        ('within bound', 9)
+        ('within bound', 8)
     """
     if settings.backend == "torch":
         backends.import_torch()
     points = backends.prepare(data.points, settings.backend, settings.dtype)
     with named_errors():
+        validation.problem(points, points[:1])  # before seeding, which squares distances, too
         centers = initial_centers(points, settings)
-        validation.problem(points, centers)
     circuit = build(points, centers, settings)
     temperature = None
     if settings.normalizer != "hardmax":
@@ -379,6 +379,7 @@ def largest_share(report: RunReport) -> float | None:
     """The largest center difference in units of its bound, over the steps that are held to one.
 
     Example:
+        >>> from oracle import StepReport
         >>> step = StepReport(Verdict.WITHIN_BOUND, 3, 0, 0, 1e-16, 4e-16)
         >>> largest_share(RunReport((step,)))
         0.25

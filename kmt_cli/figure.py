@@ -114,6 +114,9 @@ def draw(outcome: Outcome) -> Figure:
             final.annotate(
                 note, (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", fontsize=8
             )
+        # Laid out once: another layout with every file would move things a little each time.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
     return figure
 
 

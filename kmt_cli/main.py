@@ -261,7 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error))
     except MemoryError:
         return _complain("not enough memory for this many points and clusters")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:
         # Whoever read the output is gone; so that Python does not complain at exit:
@@ -271,6 +271,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not hasattr(error, "format_message"):  # typer's way to say that it is for the user
             raise
         return _complain(error.format_message())
+    if code == INTERRUPTED:  # what typer makes of an interrupt
+        return _complain("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else OK
 
 

@@ -46,7 +46,7 @@ def make_console(file: TextIO | None = None) -> Console:
     Example:
         >>> import io
         >>> make_console(io.StringIO()).width
-        100
+        False
     """
     file = file or sys.stdout
     piped = not file.isatty() and "COLUMNS" not in os.environ
@@ -196,7 +196,7 @@ def free_run(outcome: Outcome) -> str:
     same = sum(equal == n for equal in outcome.agreement)
     undecided = any(s.uncertain or s.verdict == Verdict.HYPOTHESIS_NOT_MET for s in judged)
     apart = outcome.final_difference
-    parted = undecided and same < steps
+    parted = undecided and same < steps and not outcome.departs
     where = f"all {steps}" if same == steps else f"{same} of {steps}"
     return (
         f"labels equal those of Lloyd's own trajectory at {where} steps, final centers "
