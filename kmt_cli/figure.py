@@ -106,7 +106,6 @@ def draw(outcome: Outcome) -> Figure:
         for axes in (moving, final):
             axes.set_xlabel(plane.labels[0])
             axes.set_ylabel(plane.labels[1])
-            axes.set_aspect("equal", adjustable="datalim")
             if points.shape[1] == 1:
                 axes.set_yticks([])
         if len(shown) < len(points):

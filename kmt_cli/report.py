@@ -45,7 +45,7 @@ def make_console(file: TextIO | None = None) -> Console:
 
     Example:
         >>> import io
-        >>> make_console(io.StringIO()).width
+        >>> make_console(io.StringIO()).is_terminal
         False
     """
     file = file or sys.stdout
