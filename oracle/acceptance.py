@@ -33,6 +33,7 @@ from reference.bounds import (
     gamma_n,
     label_leak,
     mean_rounding_bound,
+    separation,
     softmax_center_error,
     unit_roundoff,
 )
@@ -83,6 +84,8 @@ class Promise:
         no_tie: promises nothing where a point is equally near to two centers.
         no_empty: promises nothing where a cluster is empty.
         least_margin: promises nothing where a margin is below this (sparsemax).
+        least_separation: promises nothing where two points that carry different labels from the
+            step before are at a smaller squared distance (sparsemax erasing labels).
         softness: the softmax bound to hold centers to, if softmax gathers.
         void: why nothing at all is promised; empty if something is.
     """
@@ -94,6 +97,7 @@ class Promise:
     no_tie: bool = False
     no_empty: bool = False
     least_margin: Any = 0
+    least_separation: Any = 0
     softness: Softness | None = None
     void: str = ""
 
@@ -172,7 +176,8 @@ def promise_of(circuit: Circuit, dtype: Any) -> Promise:
         scale=circuit.scale,
         no_tie=assign.normalizer != Hardmax(ties="first"),
         no_empty=by_distance or soft,
-        least_margin=_least_margin(assign, 1 if by_distance else 2),
+        least_margin=_least_gap(assign, 1 if by_distance else 2),
+        least_separation=_least_gap(assign, 1) if by_distance else 0,
         softness=_softness(circuit, assign, gather) if soft and not by_distance else None,
         void=_void(assign, gather, by_distance),
     )
@@ -187,6 +192,7 @@ def judge_step(
     *,
     weights: Real[Array, " n"] | None = None,
     radius: float | None = None,
+    carried: Int64[Array, " n"] | None = None,
 ) -> StepReport:
     """Judge one step.
 
@@ -199,6 +205,8 @@ def judge_step(
         weights: sample weights, shape (n,).
         radius: no smaller than any norm of points and of centers so far, for circuits that carry
             the bias from step to step; default: of the points and centers given.
+        carried: the labels of the step before, shape (n,), for circuits that erase them; None for a
+            first step.
 
     Returns:
         The report.
@@ -238,8 +246,13 @@ def judge_step(
         different = labels != nearest
 
     unmet = _unmet(promise, gap, slack, rivals, nearest, weights)
-    difference, bound = _centers(points, entering, labels, leaving, promise, weights, gap, nearest)
-    worst = np.unravel_index(np.argmax(_ratio(difference, bound)), difference.shape)
+    if carried is not None and promise.least_separation:
+        unmet += _unseparated(points, carried, promise)
+    difference, bound = _centers(
+        points, entering, labels, leaving, promise, weights, gap, slack, nearest
+    )
+    compared = _ratio(difference, bound) if (difference != 0).any() else bound
+    worst = np.unravel_index(np.argmax(compared), difference.shape)
     reasons: list[str] = []
     where: list[int] = []
     for i in np.flatnonzero(different):
@@ -268,7 +281,7 @@ def judge_step(
         center_difference=float(difference[worst]),
         center_bound=float(bound[worst]),
         reasons=tuple(reasons),
-        points=tuple(where),
+        points=tuple(sorted(set(where))),
     )
 
 
@@ -311,6 +324,7 @@ def judge_run(
                 promise,
                 weights=weights,
                 radius=radius,
+                carried=label_history[t - 1] if t else None,
             )
         )
     return RunReport(tuple(reports))
@@ -341,6 +355,7 @@ def _centers(
     promise: Promise,
     weights: Array | None,
     gap: Array,
+    slack: Array,
     nearest: Array,
 ) -> tuple[Real[Array, "k d"], Real[Array, "k d"]]:
     """Distances of centers from the means under the labels that came back, and their bounds."""
@@ -354,7 +369,7 @@ def _centers(
         bound = mean_rounding_bound(x, c, labels, promise.dtype, weights=w, **form)
         bound = bound + mean_rounding_bound(x, c, labels, np.float64, weights=w)
     if promise.softness is not None:
-        bound = bound + _soft_bound(x, c, labels, promise, promise.softness, w, gap, nearest)
+        bound = bound + _soft_bound(x, c, labels, promise, promise.softness, w, gap, slack, nearest)
     return difference, bound
 
 
@@ -366,13 +381,14 @@ def _soft_bound(
     soft: Softness,
     weights: Array | None,
     gap: Array,
+    slack: Array,
     nearest: Array,
 ) -> Real[Array, "k 1"]:
     """The theorem's bound for each center, and what rounding adds under softmax."""
     k, n = len(centers), len(points)
     w = np.ones(n) if weights is None else weights.astype(np.float64)
     sizes = np.bincount(labels, w, minlength=k)
-    margin = math.inf if k == 1 else float(_runner_up(gap, nearest).min())
+    margin = math.inf if k == 1 else max(0.0, float(_runner_up(gap - slack, nearest).min()))
     diameter = diameter_bound(points, centers)
     errors = np.full(k, math.inf)
     for j in np.flatnonzero(sizes > 0):
@@ -434,8 +450,19 @@ def _unmet(
     return found
 
 
-def _least_margin(assign: Head, factor: int) -> Any:
-    """The margin at which sparsemax assignment is one-hot: 2/gamma or, by distance, 1/gamma."""
+def _unseparated(points: Array, carried: Array, promise: Promise) -> list[tuple[str, list[int]]]:
+    """The erasing condition of the distance circuit, if it is not met."""
+    least = separation(points, carried)
+    relative = 1 - gamma_n(points.shape[1] + 2, unit_roundoff(promise.dtype))
+    if promise.least_separation <= (least if promise.dtype == object else least * relative):
+        return []
+    wanted, got = float(promise.least_separation), float(least)
+    reason = f"squared distance >= {wanted:.3g} between points of different labels: {got:.3g}"
+    return [(reason, [])]
+
+
+def _least_gap(assign: Head, factor: int) -> Any:
+    """What sparsemax needs: 2/gamma of a margin, 1/gamma by distance; 0 for other normalizers."""
     return factor / assign.gamma if isinstance(assign.normalizer, Sparsemax) else 0
 
 

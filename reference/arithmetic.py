@@ -19,7 +19,7 @@ from reference.types import Array, Numeric, Real
 # Rows are processed in blocks that hold about this many numbers, which fit in a cache; but no fewer
 # than so many rows at a time, so that a block is still a matrix product.
 BLOCK_NUMBERS = 1 << 14
-BLOCK_ROWS = 16
+BLOCK_ROWS = 64
 
 
 def exact(values: object) -> Real[Array, "..."]:
@@ -134,8 +134,8 @@ def row_blocks(rows: int, width: int) -> Iterator[slice]:
     """Consecutive slices of ``range(rows)``, each of about ``BLOCK_NUMBERS / width`` rows.
 
     Example:
-        >>> list(row_blocks(40, width=BLOCK_NUMBERS))
-        [slice(0, 16, None), slice(16, 32, None), slice(32, 40, None)]
+        >>> list(row_blocks(150, width=BLOCK_NUMBERS))
+        [slice(0, 64, None), slice(64, 128, None), slice(128, 150, None)]
     """
     step = max(BLOCK_ROWS, BLOCK_NUMBERS // max(1, width))
     for start in range(0, rows, step):

@@ -30,7 +30,7 @@ EXTRA: dict[str, set[str]] = {
     "proofs": {"sympy"},
     "kmt_torch": {"torch", "sympy"},
     "oracle": {"hypothesis", "pytest"},
-    "kmt_cli": {"typer", "rich", "matplotlib", "sklearn", "scipy"},
+    "kmt_cli": {"typer", "rich", "matplotlib", "sklearn", "scipy", "threadpoolctl"},
 }
 REFERENCE_NEEDS = {"numpy", "jaxtyping"}
 CLASSICAL_MAY_IMPORT = {"classical", "types", "validation"}

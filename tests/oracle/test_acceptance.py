@@ -186,6 +186,23 @@ def test_hypotheses_are_named(circuit, points, centers, reason):
     assert reason in report.steps[0].reasons[0]
 
 
+def test_the_erasing_condition_of_sparsemax_is_a_hypothesis():
+    """Points 3 and 5 carry different labels into layer 2 and are nearer than 1/sqrt(gamma)."""
+    points, centers = exact([[0], [3], [5], [8]]), exact([[1], [7]])
+    for gamma, verdict in [
+        (Fraction(1, 4), Verdict.EXACT),
+        (Fraction(1, 5), Verdict.HYPOTHESIS_NOT_MET),
+    ]:
+        circuit = distance_circuit(
+            1, 2, assignment=sparsemax, gather=sparsemax, assignment_gamma=gamma
+        )
+        run = circuit.run(points, centers, 2)
+        promise = promise_of(circuit, np.dtype(object))
+        report = judge_run(points, run.center_history, run.label_history, promise)
+        assert [step.verdict for step in report.steps] == [Verdict.EXACT, verdict]
+    assert "squared distance >= 5 between points of different labels: 4" in report.steps[1].reasons
+
+
 def test_a_run_is_as_good_as_its_worst_step():
     points, centers = exact([[0], [1], [9]]), exact([[0], [8]])
     run = lloyd(points, centers, 3)
