@@ -28,7 +28,7 @@ endif
 CLI := $(VENV)/.cli
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint typecheck docs proofs bench nightly format clean distclean
+.PHONY: help demo test check lint typecheck docs proofs bench figures nightly format clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ proofs: ## check the machine-checked proofs
 
 bench: $(ALL) ## speed and memory against named peers
 	$(BIN)/python -m benchmarks
+
+figures: $(CLI) ## make the picture of the README anew
+	$(BIN)/kmt run gaussians -k 5 --output build/figures
+	cp build/figures/figure.png docs/figures/gaussians.png
 
 nightly: $(ALL) ## the tests, with many more and fresh random examples
 	KMT_HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
