@@ -304,7 +304,7 @@ def test_bad_key_weights() -> None:
 
 
 def test_self_attention_never_holds_n_by_n() -> None:
-    n = 2000
+    n = 6000
     rows = np.random.default_rng(0).random((n, 2))
     tracemalloc.start()
     attention(rows, rows, rows, score=negative_squared_distance, normalizer=hardmax())

@@ -81,7 +81,8 @@ def check_trace(circuit: Circuit, data: Problem, run: Run) -> None:
                 after = block.before
                 for head, trace in zip(built.heads, block.heads.values(), strict=True):
                     assert layer[head.name] is trace
-                    assert np.array_equal(trace.queries, block.before)
+                    queries = block.before @ cast(head.query, work)
+                    assert np.array_equal(trace.queries, queries)
                     check_head(head, trace, tokens, n, k)
                     after = after + trace.message
                 assert np.array_equal(after, block.after)
@@ -92,22 +93,22 @@ def check_trace(circuit: Circuit, data: Problem, run: Run) -> None:
 
 
 def check_head(head: Any, trace: Any, tokens: Any, n: int, k: int) -> None:
-    """Keys, scores, weights and messages, recomputed from the tokens by loops over matrices."""
-    sizes = {"points": n, "centers": k}
-    keys = np.concatenate([tokens[s.stream] @ cast(s.key, trace.keys.dtype) for s in head.sources])
+    """Keys, values, scores, weights and messages, recomputed from the tokens."""
+    sizes, work = {"points": n, "centers": k}, trace.keys.dtype
+    keys = np.concatenate([tokens[s.stream] @ cast(s.key, work) for s in head.sources])
+    values = np.concatenate([tokens[s.stream] @ cast(s.value, work) for s in head.sources])
     assert np.array_equal(trace.keys, keys)
+    assert np.array_equal(trace.values, values)
     total = sum(sizes[source.stream] for source in head.sources)
     assert trace.scores.shape == trace.weights.shape == (len(trace.queries), total)
-    if trace.keys.dtype != object:
+    if work != object:
         return
-    queries = trace.queries @ head.query
-    for i, q in enumerate(queries):
+    for i, q in enumerate(trace.queries):
         for j, key in enumerate(keys):
             by_loop = q @ key if head.score.__name__ == "dot_product" else -((q - key) @ (q - key))
             assert trace.scores[i, j] == head.gamma * by_loop
     assert (trace.weights.sum(axis=1) == 1).all()
     assert (trace.weights >= 0).all()
-    values = np.concatenate([tokens[source.stream] @ source.value for source in head.sources])
     assert np.array_equal(trace.weights @ values, trace.message)
     if trace.key_weights is not None:
         assert not trace.weights[:, trace.key_weights == 0].any()
@@ -464,7 +465,7 @@ def peak(circuit: Circuit, points: Any, centers: Any) -> int:
 
 
 def test_the_distance_circuit_never_holds_n_by_n() -> None:
-    n = 3000
+    n = 6000
     points = np.random.default_rng(0).random((n, 2))
     assert 8 * peak(distance_circuit(2, 3), points, points[:3]) < n * n * points.itemsize
 
