@@ -22,7 +22,7 @@ from kmt_torch.normalizers import first_argmax, normalize, numerators, torch_nor
 from kmt_torch.scores import torch_score
 from kmt_torch.types import Float, Int64, Numeric, Tensor
 from reference.normalizers import Hardmax
-from reference.transformer import AttentionBlock, Head
+from reference.transformer import AttentionBlock, Head, LayerTrace
 from reference.transformer import Source as ReferenceSource
 from reference.validation import count
 
@@ -80,24 +80,6 @@ class BlockTrace:
     before: Float[Tensor, "*batch q width"]
     after: Float[Tensor, "*batch q width"]
     heads: dict[str, HeadTrace]
-
-
-class LayerTrace(tuple[BlockTrace, ...]):
-    """The blocks of one layer in order; ``layer["assign"]`` is the trace of that head."""
-
-    def __getitem__(self, key: Any) -> Any:
-        """A block by position, or a head or feed-forward block by name."""
-        if not isinstance(key, str):
-            return super().__getitem__(key)
-        named: dict[str, Any] = {}
-        for block in self:
-            if block.heads:
-                named.update(block.heads)
-            else:
-                named[block.name] = block
-        if key not in named:
-            raise KeyError(f"no head or block {key!r}; there are {', '.join(named)}")
-        return named[key]
 
 
 @dataclass(frozen=True, eq=False)

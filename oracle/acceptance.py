@@ -33,6 +33,7 @@ from reference.bounds import (
     gamma_n,
     label_leak,
     mean_rounding_bound,
+    row_norms,
     separation,
     softmax_center_error,
     unit_roundoff,
@@ -246,6 +247,11 @@ def judge_step(
         different = labels != nearest
 
     unmet = _unmet(promise, gap, slack, rivals, nearest, weights)
+    if promise.feedforward == "squared_relu" and not is_exact:
+        largest = max(_largest_norm(points), _largest_norm(entering), radius or 0)
+        if largest > promise.scale:
+            reason = f"scale >= every norm: it is {float(promise.scale):.3g}, a norm {largest:.3g}"
+            unmet.append((reason, []))
     if carried is not None and promise.least_separation:
         unmet += _unseparated(points, carried, promise)
     difference, bound = _centers(
@@ -520,7 +526,7 @@ def _bounded_exp(value: float) -> float:
 
 def _largest_norm(rows: Array) -> float:
     """The largest Euclidean norm of a row."""
-    return float(np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1)).max())
+    return float(row_norms(rows).max())
 
 
 def _listed(indices: Array) -> str:

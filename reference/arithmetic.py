@@ -19,7 +19,7 @@ from reference.types import Array, Numeric, Real
 # Rows are processed in blocks that hold about this many numbers, which fit in a cache; but no fewer
 # than so many rows at a time, so that a block is still a matrix product.
 BLOCK_NUMBERS = 1 << 14
-BLOCK_ROWS = 64
+BLOCK_ROWS = 32
 
 
 def exact(values: object) -> Real[Array, "..."]:
@@ -44,8 +44,11 @@ def exact(values: object) -> Real[Array, "..."]:
     for index in np.ndindex(source.shape):
         value: Any = source[index]
         try:
-            result[index] = Fraction(value.item() if isinstance(value, np.generic) else value)
-        except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(value, float | np.floating):
+                result[index] = Fraction(*value.as_integer_ratio())
+            else:
+                result[index] = Fraction(value.item() if isinstance(value, np.generic) else value)
+        except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
             msg = f"values: expected finite rational numbers, got {value!r} at {index}"
             raise ValueError(msg) from error
     return result
@@ -134,8 +137,8 @@ def row_blocks(rows: int, width: int) -> Iterator[slice]:
     """Consecutive slices of ``range(rows)``, each of about ``BLOCK_NUMBERS / width`` rows.
 
     Example:
-        >>> list(row_blocks(150, width=BLOCK_NUMBERS))
-        [slice(0, 64, None), slice(64, 128, None), slice(128, 150, None)]
+        >>> list(row_blocks(70, width=BLOCK_NUMBERS))
+        [slice(0, 32, None), slice(32, 64, None), slice(64, 70, None)]
     """
     step = max(BLOCK_ROWS, BLOCK_NUMBERS // max(1, width))
     for start in range(0, rows, step):

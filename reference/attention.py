@@ -2,6 +2,7 @@
 
     attention(Q, K, V) = normalizer(gamma * score(Q, K), key_weights) @ V
 
+gamma enters where the row's maximum has been taken off, which changes nothing in exact arithmetic.
 Queries are processed in blocks of rows, so that the score matrix is never held whole: n points that
 attend to n points need no n x n memory. The weighted sum is divided by the sum of the weights'
 numerators *after* the values are summed (``reference.normalizers`` says why).
@@ -11,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from reference.arithmetic import cast, exact, is_exact, row_blocks, widen, zeros
-from reference.normalizers import Normalizer, totals
+from reference.arithmetic import is_exact, row_blocks, widen, zeros
+from reference.normalizers import Normalizer, scale, totals
 from reference.scores import Score
 from reference.types import Array, Bool, Numeric, Real
 from reference.validation import key_weights as check_key_weights
@@ -22,7 +23,7 @@ from reference.validation import positive
 def scaled_scores(
     queries: Numeric[Array, "q h"], keys: Numeric[Array, "n h"], score: Score, gamma: Any = 1
 ) -> Real[Array, "q n"]:
-    """gamma * score(Q, K); a finite score stays finite, as -inf would mean "not admitted".
+    """gamma * score(Q, K), whole, for looking at; ``attention`` works in blocks.
 
     Args:
         queries: shape (q, h).
@@ -38,16 +39,7 @@ def scaled_scores(
         >>> scaled_scores(np.array([[1.0]]), np.array([[2.0], [3.0]]), dot_product, gamma=10)
         array([[20., 30.]])
     """
-    positive("gamma", gamma)
-    scores = score(queries, keys)
-    if gamma == 1:
-        return scores
-    if is_exact(scores):
-        return scores * exact(gamma)[()]
-    limits = np.finfo(scores.dtype)
-    with np.errstate(over="ignore"):
-        scaled = scores * scores.dtype.type(min(float(gamma), limits.max))
-    return np.where(np.isfinite(scores), np.clip(scaled, limits.min, limits.max), scaled)
+    return scale(score(queries, keys), positive("gamma", gamma))
 
 
 def attention(
@@ -65,7 +57,7 @@ def attention(
     Args:
         queries: shape (q, h).
         keys: shape (n, h).
-        values: shape (n, v). The value of a key that is not admitted may be anything, NaN included.
+        values: shape (n, v). A value of weight 0 is not read: it may be anything, NaN included.
         score: how well a key suits a query.
         normalizer: scores to weights.
         gamma: the inverse temperature, > 0.
@@ -75,7 +67,8 @@ def attention(
         Shape (q, v), in the working dtype. A row that admits no key is zero.
 
     Raises:
-        ValueError: gamma <= 0; key weights negative or of a shape that does not fit.
+        ValueError: gamma <= 0; key weights negative or of a shape that does not fit; NaN or +inf
+            as the score of an admitted key.
 
     Example:
         >>> from reference.normalizers import hardmax
@@ -87,40 +80,26 @@ def attention(
     q, k, v = widen(queries, keys, values)
     w = None
     if key_weights is not None:
-        w = cast(check_key_weights(key_weights, np.empty((len(q), len(k)), bool)), v.dtype)
+        w = check_key_weights(key_weights, np.empty((len(q), len(k)), bool))
+        if w.ndim == 1:  # what no query admits is not even scored
+            k = np.where(w[:, None] > 0, k, zeros((1,), k.dtype))
+    # A value that is not finite must reach only the rows that read it: 0 * NaN is NaN.
+    unbounded = _unbounded(v)
+    bounded = np.where(unbounded[:, None], 0, v) if unbounded.any() else v
     message = zeros((q.shape[0], v.shape[1]), v.dtype)
     for rows in row_blocks(q.shape[0], k.shape[0]):
         block_weights = w[rows] if w is not None and w.ndim == 2 and len(w) > 1 else w
-        numerators = normalizer.for_rows(rows).numerators(
-            scaled_scores(q[rows], k, score, gamma), block_weights
-        )
-        message[rows] = _weighted_sum(numerators, v, block_weights) / totals(numerators)
+        numerators = normalizer.for_rows(rows).numerators(score(q[rows], k), block_weights, gamma)
+        total = numerators @ bounded
+        for key in np.flatnonzero(unbounded):
+            reads = numerators[:, key] > 0
+            total[reads] += numerators[reads, key, None] * v[key]
+        message[rows] = total / totals(numerators)
     return message
 
 
-def _weighted_sum(
-    numerators: Real[Array, "q n"],
-    values: Real[Array, "n v"],
-    key_weights: Real[Array, "..."] | None,
-) -> Real[Array, "q v"]:
-    """numerators @ values, where a value that is not admitted is left out, not multiplied by 0."""
+def _unbounded(values: Real[Array, "n v"]) -> Bool[Array, " n"]:
+    """Which rows hold NaN or infinity; rationals never do."""
     if is_exact(values):
-        return numerators @ values
-    unbounded = np.logical_not(np.isfinite(values).all(axis=1))
-    if not unbounded.any():
-        return numerators @ values
-    total = numerators @ np.where(unbounded[:, None], 0, values)
-    admitted = _admitted(numerators, key_weights)
-    for key in np.flatnonzero(unbounded):
-        reached = admitted[:, key]
-        total[reached] += numerators[reached, key, None] * values[key]
-    return total
-
-
-def _admitted(
-    numerators: Real[Array, "q n"], key_weights: Real[Array, "..."] | None
-) -> Bool[Array, "q n"]:
-    """Which keys each query admits by weight."""
-    if key_weights is None:
-        return np.ones(numerators.shape, dtype=bool)
-    return np.broadcast_to(key_weights > 0, numerators.shape)
+        return np.zeros(len(values), dtype=bool)
+    return np.logical_not(np.isfinite(values).all(axis=1))

@@ -229,7 +229,7 @@ def distance_rounding_bound(
     x, c = _floats(points, centers)
     d, u = x.shape[1], unit_roundoff(dtype)
     if form == "expanded":
-        norm_x, norm_c = _norms(x), _norms(c)
+        norm_x, norm_c = row_norms(x), row_norms(c)
         return expanded_error(norm_x[:, None], norm_c[None, :], d, u) + _underflow(d, dtype)
     return difference_error(-negative_squared_distance(x, c), d, u) + _underflow(d, dtype)
 
@@ -240,7 +240,7 @@ def dot_score_rounding_bound(
     dtype: Any,
     *,
     feedforward: str | None = None,
-    scale: float | None = None,
+    scale: Any = None,
     radius: float | None = None,
 ) -> Real[Array, "n k"]:
     """Rounding bound of every score x.c - ||c||^2/2 of the dot-product circuit.
@@ -265,7 +265,7 @@ def dot_score_rounding_bound(
     """
     x, c = _floats(points, centers)
     d, u = x.shape[1], unit_roundoff(dtype)
-    norm_x, norm_c = _norms(x), _norms(c)
+    norm_x, norm_c = row_norms(x), row_norms(c)
     bound = dot_score_error(norm_x[:, None], norm_c[None, :], d, u) + _underflow(d, dtype)
     if feedforward is not None:
         validation.choice("feedforward", feedforward, ("bilinear", "squared_relu"))
@@ -285,7 +285,7 @@ def mean_rounding_bound(
     *,
     weights: Numeric[Array, " n"] | None = None,
     feedforward: str | None = None,
-    scale: float | None = None,
+    scale: Any = None,
 ) -> Real[Array, "k d"]:
     """Rounding bound of the new centers, given the labels.
 
@@ -332,8 +332,11 @@ def squared_relu_scale(points: Numeric[Array, "n d"], centers: Numeric[Array, "k
         8.0
     """
     x, c = _floats(points, centers)
-    largest = max(_norms(x).max(), _norms(c).max())
-    return 2.0 ** math.ceil(math.log2(largest)) if largest > 0 else 1.0
+    largest = max(row_norms(x).max(), row_norms(c).max())
+    if largest == 0:
+        return 1.0
+    fraction, exponent = math.frexp(largest)  # largest = fraction * 2^exponent, 1/2 <= fraction < 1
+    return math.ldexp(1.0, exponent - 1 if fraction == 0.5 else exponent)
 
 
 # --- temperature ----------------------------------------------------------------------------------
@@ -550,7 +553,7 @@ def required_sparsemax_gamma(
     if data.points.dtype == object:
         smallest = trajectory_margin(points, centers, steps, weights)
         return math.inf if smallest == 0 else 2 / smallest
-    radius = max(_norms(_floats(points, c)[i]).max() for c in history for i in (0, 1))
+    radius = max(row_norms(_floats(points, c)[i]).max() for c in history for i in (0, 1))
     largest = 0.0
     for c in history:
         bound = dot_score_rounding_bound(
@@ -573,8 +576,8 @@ def diameter_bound(points: Numeric[Array, "n d"], centers: Numeric[Array, "k d"]
     """
     rows = np.concatenate(_floats(points, centers))
     low, high = rows.min(axis=0), rows.max(axis=0)
-    ball = 2 * _norms(rows - (low + high) / 2).max()
-    return float(min(np.linalg.norm(high - low), ball))
+    ball = 2 * row_norms(rows - (low + high) / 2).max()
+    return float(min(row_norms((high - low)[None])[0], ball))
 
 
 def _smallest(holds: Callable[[float], bool]) -> float:
@@ -608,9 +611,17 @@ def _floats(points: object, centers: object) -> tuple[Array, Array]:
     return data.points.astype(np.float64), data.centers.astype(np.float64)
 
 
-def _norms(rows: Real[Array, "n d"]) -> Real[Array, " n"]:
-    """Euclidean norms of rows."""
-    return np.sqrt((rows * rows).sum(axis=1))
+def row_norms(rows: Numeric[Array, "n d"]) -> Real[Array, " n"]:
+    """Euclidean norms of rows in float64, without overflow or underflow on the way.
+
+    Example:
+        >>> row_norms(np.array([[3e-200, 4e-200]])) / 5e-200
+        array([1.])
+    """
+    values = rows.astype(np.float64)
+    largest = np.abs(values).max(axis=1)
+    scaled = values / np.where(largest > 0, largest, 1)[:, None]
+    return largest * np.sqrt((scaled * scaled).sum(axis=1))
 
 
 def _underflow(d: int, dtype: Any) -> float:

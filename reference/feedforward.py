@@ -78,7 +78,7 @@ class FeedForward:
             tokens: shape (n, width).
 
         Returns:
-            Shape (n, out), in the working dtype of tokens and weights.
+            Shape (n, out), in the working dtype of the tokens.
         """
         (z,) = widen(tokens)
         block = self.astype(z.dtype)

@@ -29,40 +29,53 @@ from typing import Any
 
 import numpy as np
 
-from reference.arithmetic import cast, is_exact, widen, zeros
+from reference.arithmetic import exact, is_exact, widen, zeros
 from reference.types import Array, Bool, Numeric, Real
-from reference.validation import choice, count
+from reference.validation import choice, count, fit_weights, positive
 from reference.validation import key_weights as check_key_weights
 
 
 class Normalizer(ABC):
     """Base of the normalizers: call one with scores to get weights."""
 
+    # Whether only the order of the scores counts, or only their ratios: gamma then plays no part.
+    free_of_gamma = False
+
     def __call__(
-        self, scores: Numeric[Array, "*rows n"], key_weights: Numeric[Array, "..."] | None = None
+        self,
+        scores: Numeric[Array, "*rows n"],
+        key_weights: Numeric[Array, "..."] | None = None,
+        gamma: Any = 1,
     ) -> Real[Array, "*rows n"]:
         """Weights that sum to 1 over the last axis, or to 0 where no key is admitted.
 
         Args:
             scores: shape (..., K); finite, or -inf for a key that is not admitted.
             key_weights: w >= 0, of a shape that broadcasts to the scores'; None means all 1.
+            gamma: the inverse temperature, > 0, by which scores are multiplied; in floats after
+                their maximum is taken off, so that no score overflows.
 
         Returns:
             The shape of the scores, in the working dtype.
 
         Raises:
             TypeError: exact rationals where the normalizer needs exponentials.
-            ValueError: negative key weights; NaN or +inf as the score of an admitted key.
+            ValueError: negative key weights; key weights that vanish or overflow in the dtype of
+                the scores; NaN or +inf as the score of an admitted key; gamma <= 0.
         """
-        numerators = self.numerators(scores, key_weights)
+        numerators = self.numerators(scores, key_weights, gamma)
         return numerators / totals(numerators)
 
     def numerators(
-        self, scores: Numeric[Array, "*rows n"], key_weights: Numeric[Array, "..."] | None = None
+        self,
+        scores: Numeric[Array, "*rows n"],
+        key_weights: Numeric[Array, "..."] | None = None,
+        gamma: Any = 1,
     ) -> Real[Array, "*rows n"]:
         """The weights before they are divided by their sum (arguments as for the call)."""
+        positive("gamma", gamma)
         shifted, weights = _admit(scores, key_weights)
-        return self._numerators(shifted, weights)
+        return self._numerators(shifted if self.free_of_gamma else scale(shifted, gamma), weights)
 
     def for_rows(self, rows: slice) -> "Normalizer":
         """The normalizer for a block of rows; differs only where it holds something per row."""
@@ -110,6 +123,7 @@ class Hardmax(Normalizer):
     """
 
     ties: str = "average"
+    free_of_gamma = True
 
     def __post_init__(self) -> None:
         """Refuse an unknown rule for ties."""
@@ -164,6 +178,7 @@ class TopM(Normalizer):
     """
 
     m: int
+    free_of_gamma = True
 
     def __post_init__(self) -> None:
         """Refuse m < 1."""
@@ -220,17 +235,22 @@ class GumbelMax(Normalizer):
 
 @dataclass(frozen=True)
 class Linear(Normalizer):
-    """Weights in proportion to scores that are >= 0.
+    """Weights in proportion to scores that are >= 0; a row of zeros has none, and stays zero.
 
     Example:
         >>> Linear()(np.array([[1.0, 3.0, 0.0]]))
         array([[0.25, 0.75, 0.  ]])
     """
 
+    free_of_gamma = True
+
     def numerators(
-        self, scores: Numeric[Array, "*rows n"], key_weights: Numeric[Array, "..."] | None = None
+        self,
+        scores: Numeric[Array, "*rows n"],
+        key_weights: Numeric[Array, "..."] | None = None,
+        gamma: Any = 1,
     ) -> Real[Array, "*rows n"]:
-        """The scores themselves, times the key weights.
+        """The scores themselves, times the key weights; gamma cancels in their ratios.
 
         Raises:
             ValueError: the score of an admitted key is negative.
@@ -279,6 +299,23 @@ def totals(numerators: Real[Array, "*rows n"]) -> Real[Array, "*rows 1"]:
     return np.where(total > 0, total, total + 1)
 
 
+def scale(scores: Real[Array, "*rows n"], gamma: Any) -> Real[Array, "*rows n"]:
+    """gamma * scores; a finite score stays finite, as -inf would mean "not admitted".
+
+    Example:
+        >>> scale(np.array([-1e300, -np.inf]), 1e300)
+        array([-1.79769313e+308,             -inf])
+    """
+    if gamma == 1:
+        return scores
+    if is_exact(scores):
+        return scores * exact(gamma)[()]
+    limits = np.finfo(scores.dtype)
+    with np.errstate(over="ignore"):
+        scaled = scores * scores.dtype.type(min(float(gamma), limits.max))
+    return np.where(np.isfinite(scores), np.clip(scaled, limits.min, limits.max), scaled)
+
+
 def _admit(
     scores: Numeric[Array, "*rows n"], key_weights: Numeric[Array, "..."] | None
 ) -> tuple[Real[Array, "*rows n"], Real[Array, "..."]]:
@@ -291,7 +328,7 @@ def _admit(
     if key_weights is None:
         weights = zeros((1,), values.dtype) + 1
     else:
-        weights = cast(check_key_weights(key_weights, values), values.dtype)
+        weights = fit_weights("key_weights", check_key_weights(key_weights, values), values.dtype)
     admitted = (weights > 0) & (values != -np.inf)
     if admitted.all():
         best = values.max(axis=-1, keepdims=True)

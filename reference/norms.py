@@ -85,4 +85,4 @@ def _normalize(rows: Numeric[Array, "n d"], eps: float, named: str) -> Real[Arra
     scaled = values / scale
     root_mean_square = np.sqrt((scaled * scaled).mean(axis=1, keepdims=True))
     divisor = np.hypot(root_mean_square, np.asarray(math.sqrt(eps), values.dtype) / scale)
-    return scaled / divisor
+    return scaled / np.where(divisor > 0, divisor, 1)  # a zero row whose eps vanished stays zero

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from reference import validation
-from reference.arithmetic import cast, matmul, working_dtype, zeros
+from reference.arithmetic import cast, is_exact, matmul, working_dtype, zeros
 from reference.attention import attention, scaled_scores
 from reference.codes import nearest_code
 from reference.feedforward import FeedForward
@@ -133,7 +133,8 @@ class HeadTrace:
     @property
     def weights(self) -> Real[Array, "q n"]:
         """The attention map, shape (q, K): rows sum to 1."""
-        return self.head.normalizer(self.scores, self.key_weights)
+        scores = self.head.score(self.queries, self.keys)
+        return self.head.normalizer(scores, self.key_weights, self.head.gamma)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +156,8 @@ class BlockTrace:
     heads: dict[str, HeadTrace]
 
 
-class LayerTrace(tuple[BlockTrace, ...]):
-    """The blocks of one layer in order; ``layer["assign"]`` is the trace of that head."""
+class LayerTrace(tuple[Any, ...]):
+    """The traces of the blocks of one layer; ``layer["assign"]`` is that of the head of this name."""
 
     def __getitem__(self, key: Any) -> Any:
         """A block by position, or a head or feed-forward block by name."""
@@ -309,7 +310,8 @@ class Circuit:
 
         Raises:
             TypeError, ValueError: bad data, named; widths or k that are not the circuit's;
-                ``elide`` with a normalizer other than hardmax.
+                ``elide`` with a normalizer other than hardmax; a scale of squared ReLU whose
+                fourth power does not fit the dtype.
 
         Example:
             >>> from reference.circuits import dot_product_circuit
@@ -343,6 +345,8 @@ class Circuit:
         if data.centers.shape != (k, d):
             msg = f"centers: expected shape ({k}, {d}) for this circuit, got {data.centers.shape}"
             raise ValueError(msg)
+        if self.feedforward == "squared_relu" and not is_exact(data.points):
+            validation.squared_relu_scale(self.scale, working_dtype(data.points))
         for block in self.layer if elide else ():
             for head in block.heads if isinstance(block, AttentionBlock) else ():
                 if head.erases and not isinstance(head.normalizer, Hardmax):

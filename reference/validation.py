@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reference.arithmetic import cast, exact, is_exact, working_dtype
-from reference.types import Array, Numeric, Real
+from reference.types import Array, Int64, Numeric, Real
 
 
 class Problem(NamedTuple):
@@ -142,9 +142,7 @@ def problem(points: object, centers: object, weights: object = None) -> Problem:
         x, c = cast(x, dtype), cast(c, dtype)
         _check_range({"points": x, "centers": c})
         if w is not None:
-            # As they will be used: a weight may vanish in float32, or not fit.
-            with np.errstate(over="ignore"):
-                w = sample_weights(cast(w, working_dtype(x)), len(x))
+            w = fit_weights("weights", w, working_dtype(x))
     return Problem(x, c, w)
 
 
@@ -163,6 +161,72 @@ def _check_range(arrays: dict[str, Array]) -> None:
                 f"distances overflow {dtype}, got {largest:.3g}"
             )
             raise ValueError(msg)
+
+
+def fit_weights(name: str, weights: Real[Array, "..."], dtype: np.dtype[Any]) -> Array:
+    """Weights in the dtype of the arithmetic, in which none may vanish or overflow.
+
+    Raises:
+        ValueError: a weight does not fit.
+
+    Example:
+        >>> fit_weights("weights", np.array([1.0, 1e-60]), np.dtype(np.float32))
+        Traceback (most recent call last):
+        ValueError: weights: expected weights that fit float32, got 1e-60
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        fitted = cast(weights, dtype)
+    if dtype != object:
+        lost = np.logical_not(np.isfinite(fitted)) | ((fitted == 0) & (weights != 0))
+        if lost.any():
+            raise ValueError(f"{name}: expected weights that fit {dtype}, got {weights[lost][0]}")
+    return fitted
+
+
+def squared_relu_scale(scale: Any, dtype: np.dtype[Any]) -> None:
+    """The shift t of the squared-ReLU form: t^4 must neither overflow nor lose its digits.
+
+    The bias, of size t^2, is shifted by t^2 and squared.
+
+    Raises:
+        ValueError: the scale is outside the range of the dtype.
+
+    Example:
+        >>> squared_relu_scale(2.0**40, np.dtype(np.float32))
+        Traceback (most recent call last):
+        ValueError: scale: expected between 1.77e-08 and 2.15e+09 in float32, got 1.1e+12
+    """
+    limits = np.finfo(dtype)
+    low, high = (float(limits.tiny) / float(limits.eps)) ** 0.25, (float(limits.max) / 16) ** 0.25
+    if not low <= scale <= high:
+        value = float(scale)
+        msg = f"scale: expected between {low:.3g} and {high:.3g} in {dtype}, got {value:.3g}"
+        raise ValueError(msg)
+
+
+def labels(values: object, n: int, k: int) -> Int64[Array, " n"]:
+    """Labels of ``n`` points: integers in [0, k).
+
+    Raises:
+        TypeError: not integers.
+        ValueError: wrong shape, or out of range.
+
+    Example:
+        >>> labels([0, 2], 2, 2)
+        Traceback (most recent call last):
+        ValueError: labels: expected labels in [0, 2), got 2 at index 1
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"labels: expected integers, got dtype {array.dtype}")
+    if array.shape != (n,):
+        raise ValueError(f"labels: expected shape ({n},), one per point, got {array.shape}")
+    outside = np.flatnonzero((array < 0) | (array >= k))
+    if len(outside):
+        index = int(outside[0])
+        msg = f"labels: expected labels in [0, {k}), got {array[index]} at index {index}"
+        raise ValueError(msg)
+    return array.astype(np.int64)
 
 
 def key_weights(weights: object, scores: Numeric[Array, "..."]) -> Real[Array, "..."]:

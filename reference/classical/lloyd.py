@@ -131,9 +131,8 @@ def update_centers(
     """
     data = validation.problem(points, centers, weights)
     x, c, w = _precise(data)
-    if labels.shape != (len(x),) or not ((labels >= 0) & (labels < len(c))).all():
-        raise ValueError(f"labels: expected {len(x)} labels in [0, {len(c)}), got {labels}")
-    return _means(x, c, labels, w).astype(data.centers.dtype)
+    rows = validation.labels(labels, len(x), len(c))
+    return _means(x, c, rows, w).astype(data.centers.dtype)
 
 
 def predict(points: Numeric[Array, "n d"], centers: Numeric[Array, "k d"]) -> Int64[Array, " n"]:
@@ -272,6 +271,7 @@ def kmeans_plus_plus(
     x, w = _seeding_input(points, k, weights)
     random = validation.generator("rng", rng)
     floats = x.astype(np.float64)
+    floats = floats / (np.abs(floats).max() or 1.0)  # so that no square overflows or vanishes
     unused = w.copy()
     distances = np.full(len(x), 1.0)
     chosen: list[int] = []
@@ -318,6 +318,9 @@ def _means(
 ) -> Real[Array, "k d"]:
     """The (weighted) mean of the points of each label; where there is no weight, the old center."""
     means = centers.copy()
+    if weights is not None and weights.dtype != object:
+        # Means depend on ratios only. A power of two rounds nothing, and no sum overflows.
+        weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     for j in range(len(centers)):
         members = points[labels == j]
         if weights is None:
