@@ -8,7 +8,7 @@ layer. What the circuits are, and what they promise, is said in ``reference.circ
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import nn

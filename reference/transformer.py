@@ -157,7 +157,7 @@ class BlockTrace:
 
 
 class LayerTrace(tuple[Any, ...]):
-    """The traces of the blocks of one layer; ``layer["assign"]`` is that of the head of this name."""
+    """The traces of the blocks of one layer, in order; ``layer["assign"]`` is that of a head."""
 
     def __getitem__(self, key: Any) -> Any:
         """A block by position, or a head or feed-forward block by name."""
