@@ -36,6 +36,7 @@ from reference.bounds import (
     row_norms,
     separation,
     softmax_center_error,
+    softmax_center_rounding,
     unit_roundoff,
 )
 from reference.classical.lloyd import update_centers
@@ -409,12 +410,17 @@ def _soft_bound(
             code_range=soft.code_range,
             exp=_bounded_exp,
         )
-    # Rounding: a label row errs by 2k + 8 operations, its score by the code's width more; the
-    # exponent multiplies that by gamma; then n + k weighted terms are summed and divided.
-    u = unit_roundoff(promise.dtype)
-    exponent = 2 * soft.gather_gamma * soft.code_size * gamma_n(2 * k + soft.code_width + 8, u)
-    largest = max(_largest_norm(points), _largest_norm(centers))
-    rounding = diameter * (_bounded_exp(exponent) - 1) + gamma_n(2 * (n + k) + 8, u) * largest
+    rounding = softmax_center_rounding(
+        n=n,
+        k=k,
+        code_width=soft.code_width,
+        code_size=soft.code_size,
+        gather_gamma=soft.gather_gamma,
+        diameter=diameter,
+        radius=max(_largest_norm(points), _largest_norm(centers)),
+        u=unit_roundoff(promise.dtype),
+        exp=_bounded_exp,
+    )
     return (errors + rounding)[:, None]
 
 

@@ -339,6 +339,9 @@ def squared_relu_scale(points: Numeric[Array, "n d"], centers: Numeric[Array, "k
     return math.ldexp(1.0, exponent - 1 if fraction == 0.5 else exponent)
 
 
+# NumPy's exponential is off by less than 4 units in the last place, twice as many roundings.
+EXP_ROUNDINGS = 8
+
 # --- temperature ----------------------------------------------------------------------------------
 
 
@@ -411,6 +414,64 @@ def softmax_center_error(
     h = eps * code_range
     outside = (total - members) * exp(-g * (1 - eps)) + exp(-g / 2) + (k - 1) * exp(-g)
     return diameter * (outside * exp(g * h) / members + 1 - exp(-g * h))
+
+
+def softmax_weight_error(keys: Any, u: Any) -> Any:
+    """Relative rounding error of a softmax weight, beyond what rounding does to its exponent.
+
+    An exponential above and below the line, the key weight, the sum over the keys, the division.
+
+    Example:
+        >>> softmax_weight_error(10, 2.0**-53) < 1e-14
+        True
+    """
+    return gamma_n(keys + 2 * EXP_ROUNDINGS + 2, u)
+
+
+def softmax_center_rounding(
+    *,
+    n: Any,
+    k: Any,
+    code_width: Any,
+    code_size: Any,
+    gather_gamma: Any,
+    diameter: Any,
+    radius: Any,
+    u: Any,
+    exp: Callable[[Any], Any],
+) -> Any:
+    """What rounding adds to ``softmax_center_error`` in one coordinate of a center.
+
+    A label row errs by a softmax over k centers and a sum of k codes, its score in the gather head
+    by ``code_width`` operations more, and shifting and scaling take three each way. So the exponents
+    of two members differ by at most
+
+        h = 2 gather_gamma code_size gamma_{2k + code_width + 2 EXP_ROUNDINGS + 8}
+
+    which moves their weights by a factor of at most exp(h); the weighted mean of n + k values then
+    rounds like a softmax and a sum. The rounding of the first head's scores is not in here: take it
+    off the margin.
+
+    Args:
+        n: the number of points.
+        k: the number of centers.
+        code_width: the width of a code.
+        code_size: the largest sum of |b_i| |b_j| over coordinates.
+        gather_gamma: inverse temperature of the gather head.
+        diameter: no smaller than the distance between any two points or centers.
+        radius: no smaller than any norm of points and centers.
+        u: the unit roundoff.
+        exp: the exponential.
+
+    Example:
+        >>> softmax_center_rounding(n=9, k=2, code_width=2, code_size=1, gather_gamma=30.0,
+        ...     diameter=1.0, radius=1.0, u=2.0**-53, exp=math.exp) < 1e-12
+        True
+    """
+    operations = 2 * k + code_width + 2 * EXP_ROUNDINGS + 8
+    h = 2 * gather_gamma * code_size * gamma_n(operations, u)
+    mean = gamma_n(2 * (n + k) + 2 * EXP_ROUNDINGS + 2, u) * radius
+    return diameter * (exp(h) - 1) + mean
 
 
 def shadowing_margin(margin: Any, distance: Any, error: Any) -> Any:

@@ -13,6 +13,7 @@ is of that kind: it would stand raw in the table of contents and in the page tit
 
 from __future__ import annotations
 
+import atexit
 import functools
 import html
 import json
@@ -71,6 +72,7 @@ class FormulaError(PluginError):
 @functools.cache
 def _engine() -> MiniRacer:
     engine = MiniRacer()
+    atexit.register(engine.close)  # left to the interpreter's end, its thread may hang there
     engine.eval(SCRIPT.read_text(encoding="utf-8"))
     engine.eval(RENDER)
     return engine

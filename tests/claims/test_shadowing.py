@@ -1,10 +1,19 @@
 """Under softmax the errors do not accumulate over layers, unless a cluster is empty."""
 
+import math
+
 import numpy as np
 import pytest
 
 from reference import dot_product_circuit, lloyd, softmax
-from reference.bounds import required_gamma, unit_roundoff
+from reference.bounds import (
+    diameter_bound,
+    gamma_n,
+    required_gamma,
+    row_norms,
+    softmax_center_rounding,
+    unit_roundoff,
+)
 
 
 def soft_run(points, centers, layers, assignment_gamma, gather_gamma):
@@ -31,7 +40,19 @@ def test_a_thousand_layers_stay_within_the_tolerance_of_one(seed):
     history = soft_run(points, centers, layers, *gamma)
     expected = lloyd(points, centers, layers).center_history
     errors = np.linalg.norm(history - expected, axis=2).max(axis=1)
-    rounding = 1000 * unit_roundoff(float) * np.abs(points).max()
+    radius = row_norms(points).max()
+    rounding = math.sqrt(2) * softmax_center_rounding(
+        n=len(points),
+        k=3,
+        code_width=3,
+        code_size=1,
+        gather_gamma=gamma.gather,
+        diameter=diameter_bound(points, centers),
+        radius=radius,
+        u=unit_roundoff(float),
+        exp=math.exp,
+    )
+    rounding += 2 * math.sqrt(2) * gamma_n(2 * len(points) + 6, unit_roundoff(float)) * radius
     assert errors.max() <= tolerance + rounding
     # And the last layer is no worse than the first few: the error is not a sum over layers.
     assert errors[-1] <= errors[:10].max() + rounding

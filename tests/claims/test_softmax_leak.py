@@ -12,10 +12,14 @@ from oracle.strategies import float_problems, lattice_problems, regular_problems
 from reference import dot_product_circuit, lloyd, lloyd_step, softmax
 from reference.bounds import (
     diameter_bound,
+    gamma_n,
     margins,
     required_gamma,
+    row_norms,
     softmax_center_error,
+    softmax_center_rounding,
     softmax_leak,
+    softmax_weight_error,
     unit_roundoff,
 )
 from reference.codes import code_strength, make_codes
@@ -34,6 +38,26 @@ def soft_circuit(d, k, assignment_gamma, gather_gamma, codes="one_hot"):
     )
 
 
+def rounding_of(points, centers, codes, gather_gamma):
+    """What rounding may add to the distance of a center, commit included."""
+    rows = make_codes(codes, len(centers)).astype(float)
+    radius = max(row_norms(points).max(), row_norms(centers).max())
+    u = unit_roundoff(float)
+    soft = softmax_center_rounding(
+        n=len(points),
+        k=len(centers),
+        code_width=rows.shape[1],
+        code_size=(np.abs(rows) @ np.abs(rows).T).max(),
+        gather_gamma=gather_gamma,
+        diameter=diameter_bound(points, centers),
+        radius=radius,
+        u=u,
+        exp=math.exp,
+    )
+    hard = gamma_n(2 * len(points) + 6, u) * 2 * radius  # the mean compared with, and the commit
+    return math.sqrt(points.shape[1]) * (soft + hard)
+
+
 @given(
     gaps=st.lists(st.floats(0.5, 8), min_size=1, max_size=6),
     maxima=st.integers(1, 3),
@@ -43,8 +67,11 @@ def test_the_leak_outside_the_maxima(gaps, maxima, gamma):
     scores = np.array([[0.0] * maxima + [-gap for gap in gaps]])
     leaked = softmax(gamma * scores)[0, maxima:].sum()
     bound = softmax_leak(scores.shape[1], maxima, min(gaps), gamma, math.exp)
-    # K exponentials and K additions err by less than 4K roundings, relative to the sum.
-    assert leaked <= bound * (1 + 4 * scores.shape[1] * unit_roundoff(np.float64))
+    # An exponent up to 8 * 30 rounds once; the sum of the weights rounds like a weight.
+    u = unit_roundoff(np.float64)
+    exponent = math.exp(gamma * max(gaps) * u)
+    rounding = exponent * (1 + softmax_weight_error(scores.shape[1], u)) ** 2
+    assert leaked <= bound * rounding
 
 
 @pytest.mark.parametrize("codes", ["one_hot", "signed_binary"])
@@ -65,6 +92,7 @@ def test_the_error_of_one_layer(problem, assignment_gamma, gather_gamma, codes):
     rows = make_codes(codes, k)
     products = (rows @ rows.T).astype(float)
     diameter = diameter_bound(points, centers)
+    rounding = rounding_of(points, centers, codes, gather_gamma)
     for j in range(k):
         bound = softmax_center_error(
             total=shares.sum(),
@@ -77,8 +105,6 @@ def test_the_error_of_one_layer(problem, assignment_gamma, gather_gamma, codes):
             code_range=float(code_strength(rows)) - products.min(),
             exp=lambda value: math.exp(min(value, 700)),
         )
-        # Rounding of exponents up to 60 * 3 and of sums of 10 values, relative to the diameter.
-        rounding = 1000 * unit_roundoff(float) * (diameter + np.abs(points).max())
         assert np.linalg.norm(moved[j] - expected[j]) <= bound + rounding
 
 
@@ -92,8 +118,7 @@ def test_the_required_gamma_keeps_the_tolerance(problem, exponent, codes):
     run = soft_circuit(points.shape[1], len(centers), *gamma, codes).run(points, centers, 2)
     expected = lloyd(points, centers, 2)
     error = np.linalg.norm(run.center_history - expected.center_history, axis=2).max()
-    rounding = 1000 * unit_roundoff(float) * (gamma.gather + np.abs(points).max())
-    assert error <= tolerance + rounding
+    assert error <= tolerance + rounding_of(points, centers, codes, gamma.gather)
 
 
 def test_the_required_gamma_is_not_wasteful():
