@@ -443,8 +443,8 @@ def softmax_center_rounding(
     """What rounding adds to ``softmax_center_error`` in one coordinate of a center.
 
     A label row errs by a softmax over k centers and a sum of k codes, its score in the gather head
-    by ``code_width`` operations more, and shifting and scaling take three each way. So the exponents
-    of two members differ by at most
+    by ``code_width`` operations more, and shifting and scaling take three each way. So two members'
+    exponents differ by at most
 
         h = 2 gather_gamma code_size gamma_{2k + code_width + 2 EXP_ROUNDINGS + 8}
 
