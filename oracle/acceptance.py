@@ -21,7 +21,7 @@ compared with the means of the points under the labels that came *back*.
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,6 +86,8 @@ class Promise:
         no_tie: promises nothing where a point is equally near to two centers.
         no_empty: promises nothing where a cluster is empty.
         least_margin: promises nothing where a margin is below this (sparsemax).
+        least_weight: promises nothing where a cluster that has any weight has less than this
+            (sparsemax gathering; the weight of a center's own key, 1, counts as one).
         least_separation: promises nothing where two points that carry different labels from the
             step before are at a smaller squared distance (sparsemax erasing labels).
         softness: the softmax bound to hold centers to, if softmax gathers.
@@ -99,6 +101,7 @@ class Promise:
     no_tie: bool = False
     no_empty: bool = False
     least_margin: Any = 0
+    least_weight: Any = 0
     least_separation: Any = 0
     softness: Softness | None = None
     void: str = ""
@@ -179,6 +182,7 @@ def promise_of(circuit: Circuit, dtype: Any) -> Promise:
         no_tie=assign.normalizer != Hardmax(ties="first"),
         no_empty=by_distance or soft,
         least_margin=_least_gap(assign, 1 if by_distance else 2),
+        least_weight=_least_gap(gather, 1 if by_distance else 2),
         least_separation=_least_gap(assign, 1) if by_distance else 0,
         softness=_softness(circuit, assign, gather) if soft and not by_distance else None,
         void=_void(assign, gather, by_distance),
@@ -224,7 +228,6 @@ def judge_step(
     is_exact = promise.dtype == object
     strangers = np.flatnonzero((labels < 0) | (labels >= len(entering)))
     if len(strangers):
-        reason = f"labels in [0, {len(entering)}): {_listed(strangers)} outside"
         return StepReport(
             verdict=Verdict.DEPARTS,
             equal=0,
@@ -232,7 +235,7 @@ def judge_step(
             different=len(strangers),
             center_difference=math.inf,
             center_bound=0.0,
-            reasons=(reason,),
+            reasons=(f"labels in [0, {len(entering)}): {_listed(strangers)} outside",),
             points=tuple(strangers.tolist()),
         )
     distances, label_bound = _distances(points, entering, promise, radius)
@@ -243,43 +246,36 @@ def judge_step(
     rivals = (gap <= slack) & (np.arange(len(entering)) != nearest[:, None])
     uncertain = rivals.any(axis=1) & (not is_exact)
     excess = gap[rows, labels]
-    different = (labels != nearest) & (excess > slack[rows, labels])
-    if is_exact and not promise.no_tie:
-        different = labels != nearest
+    different = (labels != nearest) & (is_exact | (excess > slack[rows, labels]))
 
-    unmet = _unmet(promise, gap, slack, rivals, nearest, weights)
-    if promise.feedforward == "squared_relu" and not is_exact:
-        largest = max(_largest_norm(points), _largest_norm(entering), radius or 0)
-        if largest > promise.scale:
-            reason = f"scale >= every norm: it is {float(promise.scale):.3g}, a norm {largest:.3g}"
-            unmet.append((reason, []))
-    if carried is not None and promise.least_separation:
-        unmet += _unseparated(points, carried, promise)
-    difference, bound = _centers(
-        points, entering, labels, leaving, promise, weights, gap, slack, nearest
-    )
-    compared = _ratio(difference, bound) if (difference != 0).any() else bound
-    worst = np.unravel_index(np.argmax(compared), difference.shape)
-    reasons: list[str] = []
-    where: list[int] = []
-    for i in np.flatnonzero(different):
-        reasons.append(
-            f"label of point {i} is {labels[i]}, but center {nearest[i]} is nearer: margin "
-            f"{float(excess[i]):.3g} against a bound of {float(slack[i, labels[i]]):.3g}"
-        )
-        where.append(int(i))
-    if not difference[worst] <= bound[worst]:  # NaN departs too
+    step = _Step(points, entering, labels, leaving, promise, weights, gap, slack, rivals, nearest)
+    unmet = _unmet(step, radius, carried)
+    free_points, free_centers = np.zeros(len(points), bool), np.zeros(len(entering), bool)
+    for hypothesis in unmet:
+        free_points |= hypothesis.points
+        free_centers |= hypothesis.centers
+    difference, bound = _centers(step, np.where(free_centers.all(), False, free_points))
+    shown = free_centers.all() | ~free_centers
+    compared = _ratio(difference, bound) if (difference[shown] != 0).any() else bound
+    worst = np.unravel_index(np.argmax(np.where(shown[:, None], compared, -1)), difference.shape)
+
+    wrong = np.flatnonzero(different & ~free_points)
+    reasons = [
+        f"label of point {i} is {labels[i]}, but center {nearest[i]} is nearer: margin "
+        f"{float(excess[i]):.3g} against a bound of {float(slack[i, labels[i]]):.3g}"
+        for i in wrong
+    ]
+    if not (free_centers.all() or difference[worst] <= bound[worst]):  # NaN departs too
         reasons.append(
             f"center {worst[0]} differs from the mean of its members by "
             f"{float(difference[worst]):.3g} in coordinate {worst[1]}, bound {bound[worst]:.3g}"
         )
-    verdict = Verdict.DEPARTS if reasons else Verdict.EXACT if is_exact else Verdict.WITHIN_BOUND
+    verdict = Verdict.EXACT if is_exact else Verdict.WITHIN_BOUND
     if unmet:
         verdict = Verdict.HYPOTHESIS_NOT_MET
-        reasons, where = (
-            [reason for reason, _ in unmet],
-            [i for _, indices in unmet for i in indices],
-        )
+    if reasons:
+        verdict = Verdict.DEPARTS
+    named = wrong if reasons else np.flatnonzero(np.any([u.named for u in unmet], axis=0))
     return StepReport(
         verdict=verdict,
         equal=int((~uncertain & ~different).sum()),
@@ -287,8 +283,8 @@ def judge_step(
         different=int(different.sum()),
         center_difference=float(difference[worst]),
         center_bound=float(bound[worst]),
-        reasons=tuple(reasons),
-        points=tuple(sorted(set(where))),
+        reasons=tuple(reasons + [hypothesis.reason for hypothesis in unmet]),
+        points=tuple(named.tolist()),
     )
 
 
@@ -354,48 +350,67 @@ def _distances(
     return squared, bound + distance_rounding_bound(x, c, np.float64)
 
 
+class _Step(NamedTuple):
+    """A step and what its labels were compared by."""
+
+    points: Array
+    entering: Array
+    labels: Array
+    leaving: Array
+    promise: Promise
+    weights: Array | None
+    gap: Array
+    slack: Array
+    rivals: Array
+    nearest: Array
+
+    def sizes(self) -> Array:
+        """The weight of every cluster under the exact labels."""
+        w = np.ones(len(self.points)) if self.weights is None else self.weights
+        w = exact(w) if self.promise.dtype == object else w.astype(np.float64)
+        return np.array([w[self.nearest == j].sum() for j in range(len(self.entering))])
+
+
+class _Unmet(NamedTuple):
+    """A hypothesis that is not met: why; at which points; and what is not judged for it."""
+
+    reason: str
+    named: Array
+    points: Array
+    centers: Array
+
+
 def _centers(
-    points: Array,
-    entering: Array,
-    labels: Array,
-    leaving: Array,
-    promise: Promise,
-    weights: Array | None,
-    gap: Array,
-    slack: Array,
-    nearest: Array,
+    step: _Step, left_out: Bool[Array, " n"]
 ) -> tuple[Real[Array, "k d"], Real[Array, "k d"]]:
-    """Distances of centers from the means under the labels that came back, and their bounds."""
-    x, c, moved = (_judged(array, promise) for array in (points, entering, leaving))
-    w = None if weights is None else _judged(weights, promise)
-    difference = np.abs(moved - update_centers(x, labels, c, w))
+    """Distances of centers from the means under the labels that came back, and their bounds.
+
+    Points that are left out count for no mean.
+    """
+    promise, labels = step.promise, step.labels
+    x, c, moved = (_judged(a, promise) for a in (step.points, step.entering, step.leaving))
+    w = np.ones(len(x)) if step.weights is None else step.weights
+    w = _judged(np.where(left_out, w * 0, w), promise)
+    expected = update_centers(x, labels, c, w) if (w > 0).any() else c
+    difference = np.abs(moved - expected)
     if promise.dtype == object:
-        bound = np.zeros(difference.shape)
-    else:
-        form: dict[str, Any] = {"feedforward": promise.feedforward, "scale": promise.scale}
-        bound = mean_rounding_bound(x, c, labels, promise.dtype, weights=w, **form)
-        bound = bound + mean_rounding_bound(x, c, labels, np.float64, weights=w)
+        return difference, np.zeros(difference.shape)
+    form: dict[str, Any] = {"feedforward": promise.feedforward, "scale": promise.scale}
+    bound = mean_rounding_bound(x, c, labels, promise.dtype, weights=w, **form)
+    bound = bound + mean_rounding_bound(x, c, labels, np.float64, weights=w)
     if promise.softness is not None:
-        bound = bound + _soft_bound(x, c, labels, promise, promise.softness, w, gap, slack, nearest)
+        bound = bound + _soft_bound(step, promise.softness, x, c, w)
     return difference, bound
 
 
 def _soft_bound(
-    points: Array,
-    centers: Array,
-    labels: Array,
-    promise: Promise,
-    soft: Softness,
-    weights: Array | None,
-    gap: Array,
-    slack: Array,
-    nearest: Array,
+    step: _Step, soft: Softness, points: Array, centers: Array, w: Array
 ) -> Real[Array, "k 1"]:
     """The theorem's bound for each center, and what rounding adds under softmax."""
     k, n = len(centers), len(points)
-    w = np.ones(n) if weights is None else weights.astype(np.float64)
-    sizes = np.bincount(labels, w, minlength=k)
-    margin = math.inf if k == 1 else max(0.0, float(_runner_up(gap - slack, nearest).min()))
+    sizes = np.bincount(step.labels, w, minlength=k)
+    lead = _runner_up(step.gap - step.slack, step.nearest)
+    margin = math.inf if k == 1 else max(0.0, float(lead.min()))
     diameter = diameter_bound(points, centers)
     errors = np.full(k, math.inf)
     for j in np.flatnonzero(sizes > 0):
@@ -418,64 +433,77 @@ def _soft_bound(
         gather_gamma=soft.gather_gamma,
         diameter=diameter,
         radius=max(_largest_norm(points), _largest_norm(centers)),
-        u=unit_roundoff(promise.dtype),
+        u=unit_roundoff(step.promise.dtype),
         exp=_bounded_exp,
     )
     return (errors + rounding)[:, None]
 
 
-def _unmet(
-    promise: Promise,
-    gap: Array,
-    slack: Array,
-    rivals: Bool[Array, "n k"],
-    nearest: Int64[Array, " n"],
-    weights: Array | None,
-) -> list[tuple[str, list[int]]]:
-    """The hypotheses of the promise that this step does not meet: why, and at which points."""
+def _unmet(step: _Step, radius: float | None, carried: Array | None) -> list[_Unmet]:
+    """The hypotheses of the promise that this step does not meet.
+
+    A tie, a small margin, an empty or a light cluster concern some points and centers only, and
+    the rest of the step is judged; anything else concerns the whole step.
+    """
+    n, k = step.gap.shape
+    promise, nothing = step.promise, np.zeros(n, bool)
+    found: list[_Unmet] = []
+
+    def note(reason: str, named: Array = nothing, centers: Any = None) -> None:
+        """Add a hypothesis; without centers it concerns everything."""
+        if centers is None or (promise.softness is not None and named.any()):
+            found.append(_Unmet(reason, named, np.ones(n, bool), np.ones(k, bool)))
+        else:
+            found.append(_Unmet(reason, named, named, centers))
+
     if promise.void:
-        return [(promise.void, [])]
-    found: list[tuple[str, list[int]]] = []
-    tied = np.flatnonzero(rivals.any(axis=1))
-    if promise.no_tie and len(tied):
-        found.append((f"no tie: {_listed(tied)} within rounding of two centers", tied.tolist()))
-    if promise.no_empty:
-        w = np.ones(len(nearest)) if weights is None else weights.astype(np.float64)
-        empty = np.flatnonzero(np.bincount(nearest, w, minlength=gap.shape[1]) <= 0)
-        if len(empty):
-            found.append((f"no empty cluster: {', '.join(map(str, empty))} without members", []))
-    if promise.least_margin and gap.shape[1] > 1:
-        lead = _runner_up(gap - slack, nearest)
-        close = np.flatnonzero(lead < promise.least_margin)
-        if len(close):
-            least = float(promise.least_margin)
-            reason = f"margin >= {least:.3g}: {_listed(close)} with less, down to {lead.min():.3g}"
-            found.append((reason, close.tolist()))
-    if promise.softness is not None and gap.shape[1] > 1:
+        note(promise.void)
+        return found
+    own = np.arange(k) == step.nearest[:, None]
+    tied: Array = np.any(step.rivals, axis=1)
+    if promise.no_tie and tied.any():
+        reason = f"no tie: {_listed(np.flatnonzero(tied))} within rounding of two centers"
+        note(reason, tied, (own | step.rivals)[tied].any(axis=0))
+    sizes = step.sizes()
+    if promise.no_empty and (sizes <= 0).any():
+        empty = ", ".join(map(str, np.flatnonzero(sizes <= 0)))
+        note(f"no empty cluster: {empty} without members", centers=sizes <= 0)
+    light = (sizes < promise.least_weight) & ((sizes > 0) | (promise.least_weight > 1))
+    if light.any():
+        least, lightest = float(promise.least_weight), float(min(1, *sizes[light]))
+        reason = f"cluster weight >= {least:.3g} for sparsemax to gather: down to {lightest:.3g}"
+        note(reason, centers=light if promise.score == "dot_product" else None)
+    lead = _runner_up(step.gap - step.slack, step.nearest)
+    if promise.least_margin and k > 1 and (lead < promise.least_margin).any():
+        close, least = lead < promise.least_margin, float(promise.least_margin)
+        listed, smallest = _listed(np.flatnonzero(close)), float(lead.min())
+        reason = f"margin >= {least:.3g}: {listed} with less, down to {smallest:.3g}"
+        mixed = own | (step.gap - step.slack < promise.least_margin)
+        note(reason, close, mixed[close].any(axis=0) if promise.score == "dot_product" else None)
+    if promise.softness is not None and k > 1:
         soft = promise.softness
-        lead = np.maximum(_runner_up(gap - slack, nearest), 0).astype(np.float64)
-        leak = label_leak(gap.shape[1], lead, soft.assignment_gamma, np.exp)
-        mixed = np.flatnonzero(leak * (1 + soft.code_range) >= 1)
-        if len(mixed):
-            reason = f"gamma * margin large enough to decide a label: {_listed(mixed)} undecided"
-            found.append((reason, mixed.tolist()))
+        leak = label_leak(k, np.maximum(lead, 0), soft.assignment_gamma, np.exp)
+        mixed = leak * (1 + soft.code_range) >= 1
+        if mixed.any():
+            listed = _listed(np.flatnonzero(mixed))
+            note(f"gamma * margin large enough to decide a label: {listed} undecided", mixed)
+    if promise.feedforward == "squared_relu" and promise.dtype != object:
+        largest = max(_largest_norm(step.points), _largest_norm(step.entering), radius or 0)
+        if largest > promise.scale:
+            note(f"scale >= every norm: it is {float(promise.scale):.3g}, a norm {largest:.3g}")
+    if carried is not None and promise.least_separation:
+        least = separation(step.points, carried)
+        if promise.dtype != object:
+            least *= 1 - gamma_n(step.points.shape[1] + 2, unit_roundoff(promise.dtype))
+        if least < promise.least_separation:
+            wanted, got = float(promise.least_separation), float(least)
+            note(f"squared distance >= {wanted:.3g} between points of different labels: {got:.3g}")
     return found
 
 
-def _unseparated(points: Array, carried: Array, promise: Promise) -> list[tuple[str, list[int]]]:
-    """The erasing condition of the distance circuit, if it is not met."""
-    least = separation(points, carried)
-    relative = 1 - gamma_n(points.shape[1] + 2, unit_roundoff(promise.dtype))
-    if promise.least_separation <= (least if promise.dtype == object else least * relative):
-        return []
-    wanted, got = float(promise.least_separation), float(least)
-    reason = f"squared distance >= {wanted:.3g} between points of different labels: {got:.3g}"
-    return [(reason, [])]
-
-
-def _least_gap(assign: Head, factor: int) -> Any:
-    """What sparsemax needs: 2/gamma of a margin, 1/gamma by distance; 0 for other normalizers."""
-    return factor / assign.gamma if isinstance(assign.normalizer, Sparsemax) else 0
+def _least_gap(head: Head, factor: int) -> Any:
+    """What sparsemax needs of a margin or a weight: factor/gamma; 0 for other normalizers."""
+    return factor / head.gamma if isinstance(head.normalizer, Sparsemax) else 0
 
 
 def _softness(circuit: Circuit, assign: Head, gather: Head) -> Softness:
@@ -501,9 +529,6 @@ def _void(assign: Head, gather: Head, by_distance: bool) -> str:
         return "soft labels need a softmax gather: others single out one member"
     if not {*kinds} <= {Hardmax, Softmax, Sparsemax} or gather.normalizer == Hardmax("first"):
         return "normalizers that realize Lloyd's algorithm"
-    least = 1 if by_distance else 2
-    if kinds[1] is Sparsemax and gather.gamma < least:
-        return f"gather gamma >= {least} for sparsemax: it is {float(gather.gamma):.3g}"
     return ""
 
 

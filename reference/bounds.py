@@ -7,7 +7,7 @@ features:
     squared distance, by differences    gamma_{d+2} ||x - c||^2
     squared distance, expanded          gamma_{d+4} (||x|| + ||c||)^2
     score x.c - ||c||^2/2               gamma_{2d+1} (||x|| ||c|| + ||c||^2/2)
-    mean of m members                   gamma_m mean|x|, or gamma_{2m+2} with weights
+    mean of m members                   gamma_{2m+4} mean|x|
 
 A label is certain when its margin exceeds the bounds of the two scores that decide it.
 
@@ -21,7 +21,9 @@ the bounds of the feed-forward forms are ours.
 """
 
 import math
+import sys
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,18 +83,33 @@ def dot_score_error(norm_x: Any, norm_c: Any, d: int, u: Any) -> Any:
     return gamma_n(2 * d + 1, u) * (norm_x * norm_c + norm_c**2 / 2)
 
 
+def mean_error(mean_size: Any, m: Any, u: Any) -> Any:
+    """Rounding error of the (weighted) mean of m numbers; ``mean_size``: of their absolute values.
+
+    A weight that may itself be rounded (as sparsemax's 1/m is), its product with the number and
+    m - 1 additions above the line, the weight and m - 1 additions below it, the division: at most
+    2m + 4 factors (1 + delta).
+
+    Example:
+        >>> mean_error(1.0, 10, 2.0**-53) < 3e-15
+        True
+    """
+    return gamma_n(2 * m + 4, u) * mean_size
+
+
 def bilinear_bias_error(radius: Any, d: int, u: Any) -> Any:
     """How far the bias slot may be from -||c||^2/2 after a bilinear commit.
 
     The commit adds differences to old values, c <- c + (m - c) and s <- s + (-||m||^2/2 - s). With
     all norms at most R: the new c is within 3 u R of m, which moves ||.||^2/2 by 3 u R^2; the sum
-    of d + 1 terms of at most R^2 in all errs by gamma_{d+2} R^2, its addition by u R^2/2.
+    of d + 1 terms of at most R^2 in all errs by gamma_{d+2} R^2, its addition by u R^2/2. That is
+    (d + 5.5) u R^2; d + 7 leaves room for the products of errors.
 
     Example:
         >>> bilinear_bias_error(1.0, 1, 2.0**-53) < 1e-15
         True
     """
-    return gamma_n(d + 6, u) * radius**2
+    return gamma_n(d + 7, u) * radius**2
 
 
 def squared_relu_error(scale: Any, u: Any) -> Any:
@@ -317,7 +334,10 @@ def mean_rounding_bound(
         size = np.abs(c[j])
         if m:
             size = (w[members, None] * np.abs(x[members])).sum(axis=0) / w[members].sum()
-            bound[j] = gamma_n(m if weights is None else 2 * m + 2, u) * size
+            # A product of a light weight may underflow; the sum it is divided by is as light.
+            bound[j] = (
+                mean_error(size, m, u) + m * _underflow(0, dtype) * w.max() / w[members].sum()
+            )
         bound[j] += commit * (size + np.abs(c[j]))
     if feedforward == "squared_relu":
         bound += 2 * squared_relu_error(float(validation.positive("scale", scale)), u)
@@ -477,14 +497,15 @@ def softmax_center_rounding(
 def shadowing_margin(margin: Any, distance: Any, error: Any) -> Any:
     """The margin that is left when every center moves by at most ``error``.
 
-    ||x - c'||^2 >= ||x - c||^2 - 2 D e for the other centers and <= ||x - c||^2 + 2 D e + e^2 for
-    the nearest, with D no smaller than any ||x - c||: Delta - 4 D e - e^2.
+    With D no smaller than any ||x - c|| and e <= D, the other centers come no nearer than
+    ||x - c||^2 - 2 D e + e^2 and the nearest goes no further than ||x - c||^2 + 2 D e + e^2. The
+    squares cancel: Delta - 4 D e.
 
     Example:
         >>> shadowing_margin(1.0, 1.0, 0.125)
-        0.484375
+        0.5
     """
-    return margin - 4 * distance * error - error**2
+    return margin - 4 * distance * error
 
 
 class RequiredGamma(NamedTuple):
@@ -495,8 +516,8 @@ class RequiredGamma(NamedTuple):
         gather: without units.
     """
 
-    assignment: float
-    gather: float
+    assignment: Any
+    gather: Any
 
 
 def required_gamma(
@@ -551,9 +572,8 @@ def required_gamma(
         return never
     diameter = diameter_bound(points, centers)
     if steps > 1 and math.isfinite(margin):
-        # The largest error that leaves half of the margin: 4 D e + e^2 = margin / 2.
-        half = margin / 2
-        target = min(target, half / (2 * diameter + math.sqrt(4 * diameter**2 + half)))
+        # The largest error that leaves half of the margin; at most D, as the margin is at most D^2.
+        target = min(target, margin / (8 * diameter))
         margin = shadowing_margin(margin, diameter, target)
     rows = make_codes(codes, k)
     code_range = code_strength(rows) - (rows @ rows.T).min()
@@ -587,16 +607,28 @@ def required_sparsemax_gamma(
     steps: int = 1,
     *,
     weights: Numeric[Array, " n"] | None = None,
-) -> Any:
-    """The inverse temperature at which sparsemax assignment of the dot-product circuit is one-hot.
+) -> RequiredGamma:
+    """Inverse temperatures at which the dot-product circuit with sparsemax is Lloyd's algorithm.
 
-    In exact arithmetic 2/Delta, with Delta the smallest margin along the trajectory, and sharp. In
-    floats the rounding bounds of both scores are first taken off every margin, and half of the rest
-    is left for what rounding moves the centers on the way. The gather head needs 2.
+    Sparsemax is hardmax when gamma times the gap is at least 1/w, w the key weight of the maxima.
+    An assignment row has one maximum of weight 1 and a gap of half its margin: 2/Delta, with Delta
+    the smallest margin along the trajectory. A gather row has a gap of 1/2 and either its members
+    or the sink, of weight 1, as maxima: 2/min(1, W), with W the smallest weight of a cluster that
+    has any. Both are sharp in exact arithmetic.
+
+    In floats the rounding bounds of both scores are first taken off every margin, and gamma is
+    doubled: the trajectory of the circuit is not that of ``lloyd`` to the last bit. That doubling
+    covers it is not proved; a run is judged by its own margins.
+
+    Args:
+        points: shape (n, d).
+        centers: shape (k, d), the initial centers.
+        steps: the number of layers, >= 1.
+        weights: sample weights, shape (n,).
 
     Returns:
-        A ``Fraction`` for exact input, else a float, in 1/squared data units; infinite when a
-        margin is 0 (or within rounding).
+        Both inverse temperatures; ``Fraction`` for exact input. ``assignment`` is infinite when a
+        margin is 0 (or within rounding), and 1 when there is only one center.
 
     Raises:
         TypeError, ValueError: bad input, named; steps < 1.
@@ -604,26 +636,38 @@ def required_sparsemax_gamma(
     Example:
         >>> from reference.arithmetic import exact
         >>> required_sparsemax_gamma(exact([[0], [3]]), exact([[0], [2]]))
-        Fraction(1, 2)
+        RequiredGamma(assignment=Fraction(1, 2), gather=Fraction(2, 1))
     """
     data = validation.problem(points, centers, weights)
     steps = validation.count("steps", steps, 1)
-    history = lloyd(points, centers, steps, weights=weights).center_history[:-1]
-    if len(data.centers) == 1:
-        return 1
-    if data.points.dtype == object:
+    trajectory = lloyd(points, centers, steps, weights=weights)
+    history, k = trajectory.center_history[:-1], len(data.centers)
+    exactly = data.points.dtype == object
+    one: Any = Fraction(1) if exactly else 1.0
+    lightest = one
+    if data.weights is not None:
+        for row in trajectory.label_history:
+            sizes = [data.weights[row == j].sum() for j in range(k)]
+            lightest = min([lightest, *(size for size in sizes if size > 0)])
+    gather = 2 / (lightest if exactly else float(lightest))
+    if k == 1:
+        return RequiredGamma(one, gather)
+    if exactly:
         smallest = trajectory_margin(points, centers, steps, weights)
-        return math.inf if smallest == 0 else 2 / smallest
-    radius = max(row_norms(_floats(points, c)[i]).max() for c in history for i in (0, 1))
-    largest = 0.0
-    for c in history:
-        bound = dot_score_rounding_bound(
-            points, c, working_dtype(data.points), feedforward="bilinear", radius=radius
-        )
-        # Twice to pass from scores to squared distances, twice for the two that are compared.
-        safe = margins(points, c) - 4 * bound.max(axis=1)
-        largest = max(largest, 4 / safe.min() if safe.min() > 0 else math.inf)
-    return float(largest)
+        return RequiredGamma(math.inf if smallest == 0 else 2 / smallest, gather)
+    radius = max(row_norms(rows).max() for rows in (data.points, *history))
+    smallest = min(
+        (margins(points, c) - _label_slack(points, c, data.points, radius)).min() for c in history
+    )
+    return RequiredGamma(4 / float(smallest) if smallest > 0 else math.inf, gather)
+
+
+def _label_slack(points: Array, centers: Array, kind: Array, radius: float) -> Real[Array, " n"]:
+    """What rounding may take off a margin: twice from scores to squared distances, two of them."""
+    bound = dot_score_rounding_bound(
+        points, centers, working_dtype(kind), feedforward="bilinear", radius=radius
+    )
+    return 4 * bound.max(axis=1)
 
 
 def diameter_bound(points: Numeric[Array, "n d"], centers: Numeric[Array, "k d"]) -> float:
@@ -648,8 +692,10 @@ def _smallest(holds: Callable[[float], bool]) -> float:
         high *= 2
         if not math.isfinite(high):
             return math.inf
-    low = 0.0
-    for _ in range(64):
+    low = high / 2
+    while low > sys.float_info.min and holds(low):
+        low, high = low / 2, low
+    for _ in range(53):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

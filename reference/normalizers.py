@@ -40,6 +40,9 @@ class Normalizer(ABC):
 
     # Whether only the order of the scores counts, or only their ratios: gamma then plays no part.
     free_of_gamma = False
+    # Whether only the ratios of the key weights count. They are then scaled by a power of two,
+    # which rounds nothing, so that no sum overflows.
+    free_of_scale = True
 
     def __call__(
         self,
@@ -74,7 +77,7 @@ class Normalizer(ABC):
     ) -> Real[Array, "*rows n"]:
         """The weights before they are divided by their sum (arguments as for the call)."""
         positive("gamma", gamma)
-        shifted, weights = _admit(scores, key_weights)
+        shifted, weights = _admit(scores, key_weights, self.free_of_scale)
         return self._numerators(shifted if self.free_of_gamma else scale(shifted, gamma), weights)
 
     def for_rows(self, rows: slice) -> "Normalizer":
@@ -142,12 +145,15 @@ class Hardmax(Normalizer):
 class Sparsemax(Normalizer):
     """The Euclidean projection of the scores onto the simplex: w_i max(s_i - tau, 0).
 
-    One-hot when the largest score leads by at least 1.
+    One-hot when the largest score leads by at least 1, for key weights of 1. Key weights are
+    multiplicities: their scale counts.
 
     Example:
         >>> Sparsemax()(np.array([[0.0, 0.5, 1.0]]))
         array([[0.  , 0.25, 0.75]])
     """
+
+    free_of_scale = False
 
     def _numerators(
         self, shifted: Real[Array, "*rows n"], weights: Real[Array, "..."]
@@ -179,6 +185,7 @@ class TopM(Normalizer):
 
     m: int
     free_of_gamma = True
+    free_of_scale = False
 
     def __post_init__(self) -> None:
         """Refuse m < 1."""
@@ -256,7 +263,7 @@ class Linear(Normalizer):
             ValueError: the score of an admitted key is negative.
         """
         (values,) = widen(scores)
-        shifted, weights = _admit(values, key_weights)
+        shifted, weights = _admit(values, key_weights, self.free_of_scale)
         weights = np.broadcast_to(weights, shifted.shape)
         admitted = np.where(weights > 0, values, zeros((1,), values.dtype))
         if (admitted < 0).any():
@@ -317,7 +324,9 @@ def scale(scores: Real[Array, "*rows n"], gamma: Any) -> Real[Array, "*rows n"]:
 
 
 def _admit(
-    scores: Numeric[Array, "*rows n"], key_weights: Numeric[Array, "..."] | None
+    scores: Numeric[Array, "*rows n"],
+    key_weights: Numeric[Array, "..."] | None,
+    free_of_scale: bool,
 ) -> tuple[Real[Array, "*rows n"], Real[Array, "..."]]:
     """Scores moved so that the admitted maximum of each row is 0, and weights 0 elsewhere.
 
@@ -328,7 +337,10 @@ def _admit(
     if key_weights is None:
         weights = zeros((1,), values.dtype) + 1
     else:
-        weights = fit_weights("key_weights", check_key_weights(key_weights, values), values.dtype)
+        weights = check_key_weights(key_weights, values)
+        if free_of_scale and not is_exact(weights) and weights.any():
+            weights = np.ldexp(weights, -np.frexp(weights.max())[1])
+        weights = fit_weights("key_weights", weights, values.dtype)
     admitted = (weights > 0) & (values != -np.inf)
     if admitted.all():
         best = values.max(axis=-1, keepdims=True)

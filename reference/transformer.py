@@ -13,7 +13,7 @@ layer but the tokens, and no block sees a label that is not in them.
 The circuits themselves are built in ``reference.circuits``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -292,6 +292,7 @@ class Circuit:
         weights: Numeric[Array, " n"] | None = None,
         trace: bool = False,
         elide: bool = False,
+        on_layer: Callable[[int], None] | None = None,
     ) -> Run:
         """Embed the data and apply the layer ``layers`` times.
 
@@ -304,6 +305,7 @@ class Circuit:
             elide: let the heads that only erase read their own row instead of attending to all
                 rows of their stream. Equal to attending when the normalizer is hardmax and equal
                 rows carry equal labels; saves time of order n^2.
+            on_layer: called after each layer with the number of layers done, for progress bars.
 
         Returns:
             Centers, labels, histories and, if asked for, the trace.
@@ -329,11 +331,13 @@ class Circuit:
         w = None if data.weights is None else cast(data.weights, dtype)
         centers_seen, labels_seen, traces = [], [], []
         centers_seen.append(self.center_slots.read(tokens["centers"], "content"))
-        for _ in range(layers):
+        for layer in range(layers):
             tokens, layer_trace = circuit._apply(tokens, w, trace, elide)
             centers_seen.append(self.center_slots.read(tokens["centers"], "content"))
             labels_seen.append(circuit.read_labels(tokens["points"]))
             traces.append(layer_trace)
+            if on_layer is not None:
+                on_layer(layer + 1)
         history = np.stack(centers_seen)
         labels = np.array(labels_seen, dtype=np.int64).reshape(layers, len(data.points))
         final = cast(history[-1], data.centers.dtype).copy()

@@ -164,10 +164,10 @@ def _check_range(arrays: dict[str, Array]) -> None:
 
 
 def fit_weights(name: str, weights: Real[Array, "..."], dtype: np.dtype[Any]) -> Array:
-    """Weights in the dtype of the arithmetic, in which none may vanish or overflow.
+    """Weights in the dtype of the arithmetic, in which none may overflow or lose its digits.
 
     Raises:
-        ValueError: a weight does not fit.
+        ValueError: a weight does not fit the normal range of the dtype.
 
     Example:
         >>> fit_weights("weights", np.array([1.0, 1e-60]), np.dtype(np.float32))
@@ -177,7 +177,8 @@ def fit_weights(name: str, weights: Real[Array, "..."], dtype: np.dtype[Any]) ->
     with np.errstate(over="ignore", under="ignore"):
         fitted = cast(weights, dtype)
     if dtype != object:
-        lost = np.logical_not(np.isfinite(fitted)) | ((fitted == 0) & (weights != 0))
+        tiny = np.finfo(dtype).tiny
+        lost = np.logical_not(np.isfinite(fitted)) | ((np.abs(fitted) < tiny) & (weights != 0))
         if lost.any():
             raise ValueError(f"{name}: expected weights that fit {dtype}, got {weights[lost][0]}")
     return fitted

@@ -25,14 +25,16 @@ Slots of a point: ``content x``, ``one = 1``, ``label y = 0``, ``output``. Slots
 Promise: one layer is one Lloyd step **for every input**, in exact arithmetic: ties, duplicates,
 empty clusters and k = 1 included. With sparsemax in both heads the same holds at finite gamma,
 exactly, when gamma >= 2/Delta for assignment (Delta the smallest difference between the second
-smallest and the smallest squared distance) and gamma >= 2 for gather. With softmax the error is
-bounded by ``reference.bounds``.
+smallest and the smallest squared distance) and gamma >= 2/min(1, W) for gather (W the smallest
+weight of a cluster that has any; 2 without sample weights). With softmax the error is bounded by
+``reference.bounds``.
 
 Source: ours, after the papers' idea that attention assigns and attention gathers.
 """
 
 from typing import Any
 
+from reference.arithmetic import exact
 from reference.codes import code_strength, make_codes
 from reference.feedforward import FeedForward, product, shifted_identity, square
 from reference.normalizers import Hardmax, Normalizer
@@ -176,7 +178,7 @@ def _squared_relu_center(center: Slots, scale: Any) -> FeedForward:
         shifted_identity(m - c, _into(center, "content", 1), scale)
         + shifted_identity(m, _into(center, "message", -1), scale)
         + square(m, _into(center, "bias", [["-1/2"]] * d, d))
-        + shifted_identity(s, _into(center, "bias", -1), scale * scale)
+        + shifted_identity(s, _into(center, "bias", -1), exact(scale)[()] ** 2)
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oracle.acceptance import Verdict, judge_run, promise_of
 from oracle.strategies import float_problems, lattice_problems, rational_problems, regular_problems
-from reference import distance_circuit, dot_product_circuit, exact, lloyd, sparsemax
+from reference import distance_circuit, dot_product_circuit, exact, lloyd, lloyd_step, sparsemax
 from reference.bounds import margins, required_sparsemax_gamma, separation, trajectory_margin
 
 
@@ -27,23 +27,39 @@ def sparse_circuit(d, k, gamma, gather_gamma=2, **options):
 
 
 @pytest.mark.parametrize("codes", ["one_hot", "signed_binary"])
-@given(problem=lattice_problems() | rational_problems() | regular_problems())
+@given(
+    problem=lattice_problems()
+    | rational_problems(weighted=True)
+    | regular_problems()
+    | regular_problems(weighted=True)
+)
 def test_exact_at_the_threshold(problem, codes):
-    """gamma = 2/Delta for assignment and 2 for gather; empty clusters and duplicates included."""
-    points, centers, _ = problem
-    gamma = required_sparsemax_gamma(points, centers, 2)
-    assume(gamma != float("inf"))
-    circuit = sparse_circuit(points.shape[1], len(centers), gamma, codes=codes)
-    run, expected = circuit.run(points, centers, 2), lloyd(points, centers, 2)
+    """At 2/Delta and 2/min(1, lightest cluster); empty clusters and duplicates included."""
+    points, centers, weights = problem
+    gamma = required_sparsemax_gamma(points, centers, 2, weights=weights)
+    assume(gamma.assignment != float("inf"))
+    circuit = sparse_circuit(points.shape[1], len(centers), *gamma, codes=codes)
+    run = circuit.run(points, centers, 2, weights=weights)
+    expected = lloyd(points, centers, 2, weights=weights)
     assert run.center_history.tolist() == expected.center_history.tolist()
     assert run.label_history.tolist() == expected.label_history.tolist()
 
 
-def test_weights_are_multiplicities_here_too():
-    points, centers, weights = exact([[0], [1], [9]]), exact([[0], [8]]), exact([1, 3, 0])
-    gamma = required_sparsemax_gamma(points, centers, 1, weights=weights)
-    run = sparse_circuit(1, 2, gamma, gather_gamma=2).run(points, centers, 1, weights=weights)
-    assert run.centers.tolist() == [[Fraction(3, 4)], [8]]
+def test_a_light_cluster_needs_a_larger_gather_gamma():
+    """Cluster 0 weighs 1/4, so gamma must be 8.
+
+    At 2, as without weights, members score 0 and the sink -1 below them: tau = -8/5 solves
+    (1/4)(0 - tau) + 1(-1 - tau) = 1, and point 1 gets weight (1/8)(8/5) = 1/5.
+    """
+    points, centers, weights = exact([[0], [1], [10]]), exact([[0], [10]]), exact(["1/8", "1/8", 1])
+    gamma = required_sparsemax_gamma(points, centers, weights=weights)
+    assert gamma.gather == 8
+    for gather_gamma, center in [(8, "1/2"), (2, "1/5")]:
+        circuit = sparse_circuit(1, 2, gamma.assignment, gather_gamma)
+        run = circuit.run(points, centers, 1, weights=weights)
+        assert run.centers.tolist() == [[Fraction(center)], [10]]
+    below = sparse_circuit(1, 2, gamma.assignment, Fraction(799, 100))
+    assert below.run(points, centers, 1, weights=weights).centers[0, 0] != Fraction(1, 2)
 
 
 @given(problem=regular_problems(steps=1), slack=st.fractions("1/1000", "1/2"))
@@ -53,10 +69,17 @@ def test_departs_just_below_the_assignment_threshold(problem, slack):
     assume(len(centers) > 1)
     margin = margins(points, centers).min()
     circuit = sparse_circuit(points.shape[1], len(centers), 2 / margin * (1 - slack))
-    trace = circuit.run(points, centers, 1, trace=True).trace[0]
-    largest = trace["assign"].weights.max(axis=1)
+    run = circuit.run(points, centers, 1, trace=True)
+    largest = run.trace[0]["assign"].weights.max(axis=1)
     tightest = margins(points, centers) == margin
     assert (largest[tightest] < 1).all()
+    # Such a point scores below beta for its own center, which so reads the other members more.
+    labels, expected = lloyd_step(points, centers)
+    for j in {int(label) for label in labels[tightest]}:
+        members = labels == j
+        elsewhere = {tuple(x) for x in points[members & ~tightest]}
+        if elsewhere and not (members & tightest).sum() > 1 and len(elsewhere) == 1:
+            assert run.centers[j].tolist() != expected[j].tolist()
 
 
 @pytest.mark.parametrize("gather_gamma", [Fraction(2), Fraction(199, 100)])
@@ -109,8 +132,8 @@ def test_floats_at_the_required_gamma_stay_within_rounding(dtype):
     def check(problem):
         points, centers, _ = problem
         gamma = required_sparsemax_gamma(points, centers, 2)
-        assume(gamma < 1e6)
-        circuit = sparse_circuit(points.shape[1], len(centers), gamma)
+        assume(gamma.assignment < 1e6)
+        circuit = sparse_circuit(points.shape[1], len(centers), *gamma)
         run = circuit.run(points, centers, 2)
         promise = promise_of(circuit, dtype)
         report = judge_run(points, run.center_history, run.label_history, promise)

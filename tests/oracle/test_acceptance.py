@@ -149,7 +149,7 @@ def test_a_center_that_is_not_a_number_departs():
             dot_product_circuit(1, 2, assignment=sparsemax, gather=sparsemax, gather_gamma=1),
             [[0.0], [9.0]],
             [[0.0], [9.0]],
-            "gather gamma >= 2 for sparsemax: it is 1",
+            "cluster weight >= 2 for sparsemax to gather: down to 1",
         ),
         (
             dot_product_circuit(1, 2, assignment=softmax),
@@ -201,6 +201,55 @@ def test_the_erasing_condition_of_sparsemax_is_a_hypothesis():
         report = judge_run(points, run.center_history, run.label_history, promise)
         assert [step.verdict for step in report.steps] == [Verdict.EXACT, verdict]
     assert "squared distance >= 5 between points of different labels: 4" in report.steps[1].reasons
+
+
+def test_a_tie_excuses_only_what_it_touches():
+    """Point 1 is tied; point 3, its center and its label are judged all the same."""
+    points, centers = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([[0.0], [2.0], [8.0]])
+    circuit = distance_circuit(1, 3)
+    run = circuit.run(points, centers, 1)
+    promise = promise_of(circuit, points.dtype)
+    fair = judge_step(points, centers, run.labels, run.centers, promise)
+    assert fair.verdict is Verdict.HYPOTHESIS_NOT_MET
+    assert fair.points == (1,)
+    for labels, moved in [
+        (np.array([0, 0, 1, 1]), run.centers),
+        (run.labels, run.centers + np.array([[0], [0], [1]])),
+        (np.array([2, 0, 1, 2]), run.centers),
+    ]:
+        report = judge_step(points, centers, labels, moved, promise)
+        assert report.verdict is Verdict.DEPARTS, report
+    touched = judge_step(
+        points, centers, run.labels, run.centers + np.array([[5], [5], [0]]), promise
+    )
+    assert touched.verdict is Verdict.HYPOTHESIS_NOT_MET
+
+
+def test_an_empty_cluster_excuses_only_its_center():
+    points, centers = np.array([[0.0], [1.0]]), np.array([[0.5], [9.0]])
+    promise = promise_of(distance_circuit(1, 2), points.dtype)
+    labels = np.array([0, 0])
+    fair = judge_step(points, centers, labels, np.array([[0.5], [0.5]]), promise)
+    assert fair.verdict is Verdict.HYPOTHESIS_NOT_MET
+    wrong = judge_step(points, centers, labels, np.array([[0.6], [9.0]]), promise)
+    assert wrong.verdict is Verdict.DEPARTS
+
+
+def test_a_light_cluster_is_outside_what_sparsemax_promises():
+    """Weight 1/4 at gather gamma 2: the gap of 1/2 is too small, and only center 0 is excused."""
+    points, centers = exact([[0], [1], [10]]), exact([[0], [10]])
+    weights = exact(["1/8", "1/8", 1])
+    for gather_gamma, verdict in [(8, Verdict.EXACT), (2, Verdict.HYPOTHESIS_NOT_MET)]:
+        circuit = dot_product_circuit(
+            1, 2, assignment=sparsemax, gather=sparsemax, gather_gamma=gather_gamma
+        )
+        run = circuit.run(points, centers, 1, weights=weights)
+        promise = promise_of(circuit, np.dtype(object))
+        report = judge_step(points, centers, run.labels, run.centers, promise, weights=weights)
+        assert report.verdict is verdict
+    moved = run.centers + exact([[0], [1]])
+    report = judge_step(points, centers, run.labels, moved, promise, weights=weights)
+    assert report.verdict is Verdict.DEPARTS
 
 
 def test_a_run_is_as_good_as_its_worst_step():
