@@ -47,7 +47,12 @@ from reference.types import Array, Bool, Int64, Real
 
 
 class Verdict(StrEnum):
-    """How a step or a run compares with Lloyd's algorithm, from best to worst."""
+    """How a step or a run compares with Lloyd's algorithm, from best to worst.
+
+    Example:
+        >>> [str(verdict) for verdict in Verdict]
+        ['exact', 'within bound', 'hypothesis not met', 'departs']
+    """
 
     EXACT = "exact"
     WITHIN_BOUND = "within bound"
@@ -65,6 +70,12 @@ class Softness:
         code_range: beta minus the smallest product of two codes.
         code_size: the largest sum of |b_i . b_j| over coordinates; beta for both built-in codes.
         code_width: how many coordinates a code has.
+
+    Example:
+        >>> from reference import dot_product_circuit, softmax
+        >>> circuit = dot_product_circuit(2, 3, gather=softmax, gather_gamma=30)
+        >>> promise_of(circuit, np.float64).softness.gather_gamma
+        30.0
     """
 
     assignment_gamma: float
@@ -92,6 +103,10 @@ class Promise:
             step before are at a smaller squared distance (sparsemax erasing labels).
         softness: the softmax bound to hold centers to, if softmax gathers.
         void: why nothing at all is promised; empty if something is.
+
+    Example:
+        >>> Promise(np.float32, score="expanded").no_tie
+        False
     """
 
     dtype: Any
@@ -121,6 +136,12 @@ class StepReport:
         center_bound: the bound of that coordinate.
         reasons: why the hypothesis is not met, or what departs, one line each.
         points: the indices of the points that the reasons speak of.
+
+    Example:
+        >>> x, c = np.array([[0.0], [1.0]]), np.array([[0.0]])
+        >>> report = judge_step(x, c, np.array([0, 0]), np.array([[0.7]]), Promise(np.float64))
+        >>> str(report.verdict), report.center_difference
+        ('departs', 0.19999999999999996)
     """
 
     verdict: Verdict
@@ -140,6 +161,12 @@ class RunReport:
     Attributes:
         steps: one report per step.
         verdict: the worst verdict of a step.
+
+    Example:
+        >>> x, c = np.array([[0.0], [1.0]]), np.array([[[0.0]], [[0.5]]])
+        >>> report = judge_run(x, c, np.array([[0, 0]]), Promise(np.float64))
+        >>> [str(step.verdict) for step in report.steps]
+        ['within bound']
     """
 
     steps: tuple[StepReport, ...] = field(default=())

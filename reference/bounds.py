@@ -188,6 +188,12 @@ def trajectory_margin(
 ) -> Any:
     """The smallest margin Delta along Lloyd's trajectory.
 
+    Args:
+        points: shape (n, d).
+        centers: shape (k, d), the initial centers.
+        steps: how many steps, >= 0; the margins are those of the centers before each step.
+        weights: sample weights, shape (n,).
+
     Returns:
         A number >= 0 in squared data units; a ``Fraction`` for exact input, infinite for k = 1.
 
@@ -204,6 +210,16 @@ def separation(points: Numeric[Array, "n d"], labels: Int64[Array, " n"]) -> Any
     """The smallest squared distance between two points of different labels; infinite if none.
 
     The distance circuit erases labels under sparsemax when gamma times this is at least 1.
+
+    Args:
+        points: shape (n, d).
+        labels: shape (n,).
+
+    Returns:
+        A number > 0 in squared data units, or 0 where equal points carry different labels.
+
+    Raises:
+        TypeError, ValueError: bad points, named.
 
     Example:
         >>> separation(np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1]))
@@ -320,7 +336,7 @@ def mean_rounding_bound(
         commit alone.
 
     Example:
-        >>> mean_rounding_bound([[1.0], [2.0]], [[0.0]], np.array([0, 0]), np.float64) < 1e-15
+        >>> mean_rounding_bound([[1.0], [2.0]], [[0.0]], np.array([0, 0]), np.float64) < 2e-15
         array([[ True]])
     """
     x, c = _floats(points, centers)
@@ -514,6 +530,11 @@ class RequiredGamma(NamedTuple):
     Attributes:
         assignment: in 1/squared data units.
         gather: without units.
+
+    Example:
+        >>> assignment, gather = required_gamma([[0.0], [5.0]], [[0.0], [5.0]], tolerance=0.01)
+        >>> assignment < gather
+        True
     """
 
     assignment: Any

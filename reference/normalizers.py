@@ -36,7 +36,12 @@ from reference.validation import key_weights as check_key_weights
 
 
 class Normalizer(ABC):
-    """Base of the normalizers: call one with scores to get weights."""
+    """Base of the normalizers: call one with scores to get weights.
+
+    Example:
+        >>> [normalizer(np.array([1.0, 0.5])) for normalizer in (hardmax(), sparsemax, linear)]
+        [array([1., 0.]), array([0.75, 0.25]), array([0.66666667, 0.33333333])]
+    """
 
     # Whether only the order of the scores counts, or only their ratios: gamma then plays no part.
     free_of_gamma = False

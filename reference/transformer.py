@@ -42,6 +42,12 @@ class Source:
         key: shape (width of the stream, h): keys are tokens @ key.
         value: shape (width of the stream, width of the written stream).
         weighted: whether the sample weights are the key weights here (points only).
+
+    Example:
+        >>> from reference.circuits import dot_product_circuit
+        >>> gather = dot_product_circuit(d=1, k=2).layer[1].heads[0]
+        >>> [(source.stream, source.weighted) for source in gather.sources]
+        [('points', True), ('centers', False)]
     """
 
     stream: str
@@ -63,6 +69,12 @@ class Head:
         gamma: the inverse temperature, in units of 1/score.
         erases: whether the head attends from a stream to itself only to remove an old value. Under
             hardmax it then reads its own row, so it may be elided.
+
+    Example:
+        >>> from reference.circuits import dot_product_circuit
+        >>> head = dot_product_circuit(d=1, k=2).layer[0].heads[0]
+        >>> head.name, head.normalizer, head.gamma
+        ('assign', Hardmax(ties='first'), 1)
     """
 
     name: str
@@ -80,6 +92,15 @@ class AttentionBlock:
 
     The messages are added in the order of the heads. A head that erases comes first, so that in
     floats x - x = 0 leaves exactly what the next head writes.
+
+    Attributes:
+        stream: the stream that is read and written, "points" or "centers".
+        heads: the heads, in order.
+
+    Example:
+        >>> from reference.circuits import distance_circuit
+        >>> [block.name for block in distance_circuit(d=1, k=2).layer]
+        ['erase_label+assign', 'erase_center+gather']
     """
 
     stream: str
@@ -93,7 +114,18 @@ class AttentionBlock:
 
 @dataclass(frozen=True, eq=False)
 class FeedForwardBlock:
-    """A feed-forward block that adds to one stream."""
+    """A feed-forward block that adds to one stream.
+
+    Attributes:
+        name: what it does, as the trace calls it.
+        stream: the stream that is read and written, "points" or "centers".
+        feedforward: the weights.
+
+    Example:
+        >>> from reference.circuits import dot_product_circuit
+        >>> [block.name for block in dot_product_circuit(d=1, k=2).layer[2:]]
+        ['commit_center', 'commit_label']
+    """
 
     name: str
     stream: str
@@ -116,6 +148,14 @@ class HeadTrace:
         values: all values, in the same order, shape (K, width).
         key_weights: shape (K,), or None where all are 1.
         message: what it added, shape (q, width).
+
+    Example:
+        >>> from reference.circuits import dot_product_circuit
+        >>> points, centers = np.array([[0.0], [3.0]]), np.array([[0.0], [2.0]])
+        >>> run = dot_product_circuit(d=1, k=2).run(points, centers, layers=1, trace=True)
+        >>> run.trace[0]["assign"].scores  # x.c - c^2/2
+        array([[ 0., -2.],
+               [ 0.,  4.]])
     """
 
     head: Head
@@ -147,6 +187,15 @@ class BlockTrace:
         before: the stream's tokens before, shape (q, width).
         after: and after.
         heads: the heads by name; empty for a feed-forward block.
+
+    Example:
+        >>> from reference.circuits import dot_product_circuit
+        >>> points, centers = np.array([[0.0], [3.0]]), np.array([[0.0], [2.0]])
+        >>> run = dot_product_circuit(d=1, k=2).run(points, centers, layers=1, trace=True)
+        >>> block = run.trace[0]["commit_center"]
+        >>> block.after - block.before  # content, code, message, bias, one
+        array([[ 0. ,  0. ,  0. ,  0. ,  0. ,  0. ],
+               [ 1. ,  0. ,  0. , -3. , -2.5,  0. ]])
     """
 
     name: str
@@ -157,7 +206,17 @@ class BlockTrace:
 
 
 class LayerTrace(tuple[Any, ...]):
-    """The traces of the blocks of one layer, in order; ``layer["assign"]`` is that of a head."""
+    """The traces of the blocks of one layer, in order; ``layer["assign"]`` is that of a head.
+
+    Example:
+        >>> from reference.circuits import dot_product_circuit
+        >>> circuit = dot_product_circuit(d=1, k=1)
+        >>> layer = circuit.run([[0.0]], [[0.0]], layers=1, trace=True).trace[0]
+        >>> [block.name for block in layer]
+        ['assign', 'gather', 'commit_center', 'commit_label']
+        >>> layer["gather"] is layer[1].heads["gather"]
+        True
+    """
 
     def __getitem__(self, key: Any) -> Any:
         """A block by position, or a head or feed-forward block by name."""
@@ -205,7 +264,7 @@ class Run:
 
     @property
     def labels(self) -> Int64[Array, " n"]:
-        """The labels of the last layer, shape (n,)."""
+        """The labels of the last layer, shape (n,); ``ValueError`` after 0 layers."""
         if len(self.label_history) == 0:
             raise ValueError("labels: a run of 0 layers has none")
         return self.label_history[-1]

@@ -26,6 +26,10 @@ class Problem(NamedTuple):
         points: shape (n, d).
         centers: shape (k, d).
         weights: shape (n,), or None where every point counts once.
+
+    Example:
+        >>> problem([[0, 1]], [[2, 3]]).centers
+        array([[2., 3.]])
     """
 
     points: Real[Array, "n d"]

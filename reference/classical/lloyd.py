@@ -50,7 +50,7 @@ class Trajectory:
 
     @property
     def labels(self) -> Int64[Array, " n"]:
-        """The labels of the last step, shape (n,); they belong to the centers before it."""
+        """The labels of the last step, shape (n,), of the centers before it; none after 0 steps."""
         if len(self.label_history) == 0:
             raise ValueError("labels: a trajectory of 0 steps has none")
         return self.label_history[-1]
@@ -138,6 +138,13 @@ def update_centers(
 def predict(points: Numeric[Array, "n d"], centers: Numeric[Array, "k d"]) -> Int64[Array, " n"]:
     """The index of the nearest center of every point, the lowest on a tie.
 
+    Args:
+        points: shape (n, d).
+        centers: shape (k, d).
+
+    Returns:
+        Shape (n,), int64, in [0, k).
+
     Raises:
         TypeError, ValueError: bad input, named.
 
@@ -156,6 +163,11 @@ def objective(
     weights: Numeric[Array, " n"] | None = None,
 ) -> Any:
     """The k-means objective: sum_i w_i min_j ||x_i - c_j||^2.
+
+    Args:
+        points: shape (n, d).
+        centers: shape (k, d).
+        weights: shape (n,), >= 0, not all 0; None means all 1.
 
     Returns:
         A float accumulated in float64 or better, or a ``Fraction`` for exact input.
