@@ -1,6 +1,8 @@
 """Rounding bounds, against exact evaluation of what floats computed; margins; temperatures."""
 
 import math
+from collections.abc import Callable
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +25,13 @@ from reference.bounds import (
     mean_rounding_bound,
     required_gamma,
     required_sparsemax_gamma,
+    row_norms,
     separation,
+    shadowing_margin,
+    softmax_center_error,
+    softmax_center_rounding,
+    softmax_leak,
+    squared_relu_bias_error,
     squared_relu_scale,
     trajectory_margin,
     unit_roundoff,
@@ -173,6 +181,69 @@ def test_scalar_formulas() -> None:
     assert dot_score_error(Fraction(2), Fraction(3), 3, u) == gamma_n(7, u) * Fraction(21, 2)
 
 
+# --- the scalar formulas on symbols ---------------------------------------------------------------
+
+# Each formula, with numbers on which floats do not round as long as the exponential is 2^x. The
+# number of features, d, is an integer throughout.
+FORMULAS: dict[str, tuple[Callable[..., Any], dict[str, Any], tuple[str, ...]]] = {
+    "gamma_n": (gamma_n, {"n": 16, "u": 1 / 32}, ()),
+    "difference_error": (difference_error, {"squared_distance": 9, "d": 14, "u": 1 / 32}, ()),
+    "dot_score_error": (dot_score_error, {"norm_x": 3, "norm_c": 2.5, "d": 1, "u": 1 / 4}, ()),
+    "shadowing_margin": (shadowing_margin, {"margin": 7, "distance": 3, "error": 0.125}, ()),
+    "softmax_leak": (softmax_leak, {"keys": 7, "maxima": 2, "gap": 3, "gamma": 4}, ("exp",)),
+    "softmax_center_error": (
+        softmax_center_error,
+        {
+            "total": 12,
+            "members": 4,
+            "k": 2,
+            "margin": 2,
+            "diameter": 2.5,
+            "assignment_gamma": 3,
+            "gather_gamma": 8,
+            "code_range": 1,
+        },
+        ("exp",),
+    ),
+    "squared_relu_bias_error": (
+        squared_relu_bias_error,
+        {"scale": 6, "d": 4, "u": 1 / 32},
+        ("sqrt",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_formulas_run_on_symbols(name: str) -> None:
+    """With numbers put in, they give what 50 decimal digits and what floats give."""
+    sympy = pytest.importorskip("sympy")
+    formula, numbers, functions = FORMULAS[name]
+    features = {key: value for key, value in numbers.items() if key == "d"}
+    values = {
+        sympy.Symbol(key, positive=True): sympy.Rational(value)
+        for key, value in numbers.items()
+        if key not in features
+    }
+    symbols = {symbol.name: symbol for symbol in values} | features
+
+    expression = formula(**symbols, **{key: getattr(sympy, key) for key in functions})
+    assert isinstance(expression, sympy.Expr)
+    assert expression.free_symbols == values.keys()
+    by_digits = {"exp": Decimal.exp, "sqrt": lambda x: Decimal(x).sqrt()}
+    with localcontext(prec=50):
+        decimals = {key: Decimal(value) for key, value in numbers.items()} | features
+        precise = formula(**decimals, **{key: by_digits[key] for key in functions})
+    assert float(expression.subs(values).evalf(50)) == float(precise)
+
+    by_symbols = {"exp": lambda x: sympy.Integer(2) ** x, "sqrt": sympy.sqrt}
+    by_floats = {"exp": lambda x: 2.0**x, "sqrt": math.sqrt}
+    exactly, found = (
+        formula(**arguments, **{key: elementary[key] for key in functions})
+        for arguments, elementary in ((symbols, by_symbols), (numbers, by_floats))
+    )
+    assert sympy.Rational(found) == exactly.subs(values)
+
+
 def test_common_offset() -> None:
     """By differences every label is right; expanded, wherever the margin exceeds the bound."""
     centers = np.array([[1e5], [1e5 + 1]], np.float32)
@@ -253,7 +324,7 @@ def test_scale_at_powers_of_two(exponent: int) -> None:
 @given(data=regular_problems(1), tolerance=st.sampled_from([1.0, 1e-3, 1e-9]))
 def test_required_gamma_can_be_used_and_suffices(data: Problem, tolerance: float) -> None:
     points, centers = data.points.astype(float), data.centers.astype(float)
-    gamma = required_gamma(data.points, data.centers, tolerance)
+    gamma = required_gamma(points, centers, tolerance)
     k, d = centers.shape
     circuit = dot_product_circuit(
         d,
@@ -263,13 +334,43 @@ def test_required_gamma_can_be_used_and_suffices(data: Problem, tolerance: float
         assignment_gamma=gamma.assignment,
         gather_gamma=gamma.gather,
     )
-    found = circuit.run(points, centers, 1).centers
-    expected = lloyd(data.points, data.centers, 1).centers.astype(float)
-    # Rounding: scores err by their bound, the exponent multiplies that by gamma.
-    bound = dot_score_rounding_bound(points, centers, np.float64).max()
-    slack = 8 * gamma.assignment * bound * diameter_bound(points, centers)
-    slack += gamma_n(64 + 8 * int(gamma.gather + 1), 2.0**-53) * 64 * max(1, abs(points).max())
-    assert np.linalg.norm(found - expected, axis=1).max() <= tolerance + slack
+    moved = circuit.run(points, centers, 1).centers
+    expected = lloyd(exact(points), exact(centers), 1)
+    error = (exact(moved) - expected.centers).astype(float)
+    labels = expected.label_history[0]
+    diameter = diameter_bound(points, centers)
+
+    def bound(margin: float) -> float:
+        """The error of the center with the fewest members."""
+        return softmax_center_error(
+            total=len(points),
+            members=np.bincount(labels).min(),
+            k=k,
+            margin=margin,
+            diameter=diameter,
+            assignment_gamma=gamma.assignment,
+            gather_gamma=gamma.gather,
+            code_range=1,
+            exp=math.exp,
+        )
+
+    margin = margins(points, centers).min()
+    assert bound(margin) <= tolerance
+    # Rounding of scores comes off the margin, twice from scores to distances, two of them.
+    off = 4 * dot_score_rounding_bound(points, centers, np.float64).max()
+    rounding = softmax_center_rounding(
+        n=len(points),
+        k=k,
+        code_width=k,
+        code_size=1,
+        gather_gamma=gamma.gather,
+        diameter=diameter,
+        radius=max(row_norms(points).max(), row_norms(centers).max()),
+        u=unit_roundoff(np.float64),
+        exp=math.exp,
+    ) + mean_rounding_bound(points, centers, labels, np.float64, feedforward="bilinear")
+    allowed = bound(margin - off) + row_norms(rounding)
+    assert (row_norms(error) <= allowed).all()
 
 
 @pytest.mark.parametrize(
@@ -304,12 +405,24 @@ def test_required_gamma_of_trivial_problems_can_be_used(
 @given(data=regular_problems(2))
 def test_required_sparsemax_gamma(data: Problem) -> None:
     found = required_sparsemax_gamma(data.points, data.centers, 2)
-    if len(data.centers) == 1:
-        assert found == 1
-        return
-    assert found == 2 / trajectory_margin(data.points, data.centers, 2)
+    assert found.gather == 2
     floats = required_sparsemax_gamma(data.points.astype(float), data.centers.astype(float), 2)
-    assert floats >= found
+    assert floats.gather == 2
+    assert floats.assignment >= found.assignment
+    if len(data.centers) == 1:
+        assert found.assignment == 1
+        return
+    assert found.assignment == 2 / trajectory_margin(data.points, data.centers, 2)
+
+
+@given(data=regular_problems(2, weighted=True))
+def test_required_sparsemax_gamma_of_light_clusters(data: Problem) -> None:
+    """The gather head needs 2 over the weight of the lightest cluster, or 2."""
+    labels = lloyd(data.points, data.centers, 2, weights=data.weights).label_history
+    sizes = [data.weights[row == j].sum() for row in labels for j in range(len(data.centers))]
+    found = required_sparsemax_gamma(data.points, data.centers, 2, weights=data.weights)
+    assert found.gather == 2 / min(1, *sizes)
+    assert type(found.gather) is Fraction
 
 
 # --- squared ReLU over the range of a dtype -------------------------------------------------------

@@ -11,15 +11,11 @@ from hypothesis.extra import numpy as npst
 
 from oracle.strategies import layouts
 from reference.arithmetic import exact
-from reference.bounds import gamma_n
+from reference.bounds import gamma_n, unit_roundoff
 from reference.norms import layer_norm, rms_norm
 
 FLOATS = [np.float16, np.float32, np.float64]
 NORMS = {"rms_norm": rms_norm, "layer_norm": layer_norm}
-
-
-def unit(dtype: Any) -> float:
-    return float(np.finfo(np.result_type(dtype, np.float32)).eps) / 2
 
 
 def arrays(dtype: Any, largest: float = 1000.0, least: int = 1) -> st.SearchStrategy[Any]:
@@ -40,7 +36,7 @@ def test_rms_norm(dtype: Any, data: Any, eps: float) -> None:
     # Squared, the formula is rational: z^2 = y^2 (mean(z^2) + eps). A division, d + 1 operations
     # under a root, a root of eps, hypot (2 units), a division: d + 12 in y, twice that in y^2.
     # Half a smallest normal number per term is what underflow may take.
-    bound = Fraction(2 * gamma_n(d + 14, unit(dtype)))
+    bound = Fraction(2 * gamma_n(d + 14, unit_roundoff(dtype)))
     tiny = Fraction(float(np.finfo(found.dtype).tiny))
     for row, normed in zip(exact(rows), exact(found), strict=True):
         square = sum(z * z for z in row) / d + Fraction(eps)
@@ -55,7 +51,7 @@ def test_layer_norm(dtype: Any, data: Any, eps: float) -> None:
     rows = data.draw(arrays(dtype))
     found = layer_norm(rows, eps)
     assert found.dtype == np.result_type(dtype, np.float32)
-    d, u = rows.shape[1], unit(dtype)
+    d, u = rows.shape[1], unit_roundoff(dtype)
     for row, normed in zip(exact(rows), exact(found), strict=True):
         mean = sum(row) / d
         variance = sum((z - mean) ** 2 for z in row) / d + Fraction(eps)

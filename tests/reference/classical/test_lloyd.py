@@ -13,6 +13,7 @@ from scipy.cluster.vq import kmeans2
 from scipy.stats import chi2
 from sklearn.cluster import KMeans
 
+from oracle.cases import brute_force
 from oracle.strategies import (
     float_problems,
     lattice_problems,
@@ -21,7 +22,14 @@ from oracle.strategies import (
     regular_problems,
 )
 from reference.arithmetic import exact
-from reference.bounds import distance_rounding_bound, gamma_n, margins, mean_rounding_bound
+from reference.bounds import (
+    distance_rounding_bound,
+    gamma_n,
+    margins,
+    mean_rounding_bound,
+    shadowing_margin,
+    unit_roundoff,
+)
 from reference.classical.lloyd import (
     Trajectory,
     kmeans_plus_plus,
@@ -41,25 +49,6 @@ every_problem = st.one_of(
     rational_problems(),
     rational_problems(weighted=True),
 )
-
-
-def brute_force(data: Problem) -> tuple[list[int], list[list[Fraction]], Fraction]:
-    """Labels, new centers and the objective, from the words of the definition."""
-    weights = [Fraction(1)] * len(data.points) if data.weights is None else data.weights
-    labels, total = [], Fraction(0)
-    for x, w in zip(data.points, weights, strict=True):
-        squared = [sum((a - b) ** 2 for a, b in zip(x, c, strict=True)) for c in data.centers]
-        labels.append(squared.index(min(squared)))
-        total += w * min(squared)
-    moved = []
-    for j, center in enumerate(data.centers):
-        share, mean = Fraction(0), [Fraction(0)] * len(center)
-        for x, w, label in zip(data.points, weights, labels, strict=True):
-            if label == j:
-                share += w
-                mean = [m + w * value for m, value in zip(mean, x, strict=True)]
-        moved.append([m / share for m in mean] if share else list(center))
-    return labels, moved, total
 
 
 @given(data=every_problem)
@@ -153,12 +142,18 @@ def test_a_weight_of_0_moves_nothing(data: Problem) -> None:
     assert (np.abs(moved - rest) <= bound).all()
 
 
-@pytest.mark.parametrize("scale", [2.0**-1060, 2.0**-500, 2.0**500, 2.0**1022])
+@pytest.mark.parametrize("scale", [2.0**-1020, 2.0**-500, 2.0**500, 2.0**1022])
 def test_only_ratios_of_weights_count(scale: float) -> None:
     points, centers = np.array([[0.3], [0.7], [5.0]]), np.array([[0.0], [6.0]])
     weights = np.array([1.0, 3.0, 1.0])
     expected = lloyd_step(points, centers, weights)[1]
     assert np.array_equal(lloyd_step(points, centers, weights * scale)[1], expected)
+
+
+def test_subnormal_weights_are_refused() -> None:
+    points, centers = np.array([[0.3], [0.7]]), np.array([[0.0]])
+    with pytest.raises(ValueError, match=r"^weights: expected weights that fit float64, got "):
+        lloyd_step(points, centers, np.array([1.0, 2.0**-1060]))
 
 
 # --- floats ---------------------------------------------------------------------------------------
@@ -275,11 +270,12 @@ def well_separated(seed: int, dtype: Any, steps: int) -> tuple[Any, Any, Traject
         middle = points.astype(np.float64).mean(axis=0)
         certain = []
         for c, labels in zip(trajectory.center_history, trajectory.label_history, strict=False):
-            off = steps * np.sqrt(d) * mean_rounding_bound(points, c, labels, dtype).max()
-            reach = 4 * np.sqrt(-_least(points, c)) * off + off**2
+            # The labels before this step are certain, so only the last mean has rounded.
+            off = np.sqrt(d) * _peer_mean_bound(points, c, labels, dtype).max()
+            left = shadowing_margin(margins(points, c).min(), _farthest(points, c), off)
             about = points - middle, c - middle
-            bound = distance_rounding_bound(*about, dtype, "expanded").max() + reach
-            certain.append(margins(points, c).min() > 2 * bound and len(set(labels)) == k)
+            bound = distance_rounding_bound(*about, dtype, "expanded").max()
+            certain.append(left > 2 * bound and len(set(labels)) == k)
         if all(certain):
             return points, points[:k].copy(), trajectory
     raise AssertionError("no such data in 100 draws")
@@ -290,23 +286,37 @@ def well_separated(seed: int, dtype: Any, steps: int) -> tuple[Any, Any, Traject
 def test_scikit_learn_agrees(seed: int, dtype: Any) -> None:
     steps = 4
     points, centers, ours = well_separated(seed, dtype, steps)
-    n, k = len(points), len(centers)
+    k = len(centers)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of not having converged
         theirs = KMeans(k, init=centers, n_init=1, max_iter=steps, tol=0, algorithm="lloyd")
         theirs.fit(points)
-    final = ours.center_history[theirs.n_iter_]
+    last = theirs.n_iter_
+    final = ours.center_history[last]
     assert np.array_equal(theirs.labels_, predict(points, final))
-    bound = 4 * mean_rounding_bound(points, final, predict(points, final), dtype)
-    # Their centers add the mean back that they took off: two roundings of twice the size.
-    size = 4 * float(np.finfo(dtype).eps) * np.abs(points).max() * (n + 4)
-    assert (np.abs(theirs.cluster_centers_ - final) <= bound + size).all()
+    bound = _peer_mean_bound(
+        points, ours.center_history[last - 1], ours.label_history[last - 1], dtype
+    )
+    assert (np.abs(theirs.cluster_centers_ - final) <= bound).all()
 
 
-def _least(points: Any, centers: Any) -> float:
-    """Minus the largest squared distance between a point and a center."""
+def _peer_mean_bound(points: Any, centers: Any, labels: Any, dtype: Any) -> Any:
+    """How far scikit-learn's new centers may be from ours, given the labels.
+
+    It takes the mean of all points off (one rounding) before it takes the means of the members (m
+    sums, a reciprocal, a product) and adds it back (one more): m + 4 operations on numbers of at
+    most twice the largest, where the sum that is left at the end is no larger than them.
+    """
+    operations = len(points) + 4
+    largest = float(np.abs(points).max())
+    peer = gamma_n(operations, unit_roundoff(dtype)) * 2 * largest
+    return mean_rounding_bound(points, centers, labels, dtype) + peer
+
+
+def _farthest(points: Any, centers: Any) -> float:
+    """The largest distance between a point and a center."""
     x, c = points.astype(np.float64), centers.astype(np.float64)
-    return -max(((x - center) ** 2).sum(axis=1).max() for center in c)
+    return max(np.sqrt(((x - center) ** 2).sum(axis=1).max()) for center in c)
 
 
 @given(data=regular_problems(steps=1))
