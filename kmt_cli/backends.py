@@ -3,6 +3,7 @@
 All three return the same ``Run`` of arrays; a trace of torch holds tensors, which NumPy reads.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -63,6 +64,7 @@ def run(
     backend: str = "numpy",
     trace: bool = False,
     elide: bool = False,
+    on_layer: Callable[[int], None] | None = None,
 ) -> Run:
     """Run a circuit.
 
@@ -74,6 +76,7 @@ def run(
         backend: one of ``BACKENDS``.
         trace: keep every intermediate.
         elide: let the heads that only erase read their own row.
+        on_layer: called after each layer with the number of layers done.
 
     Raises:
         UserError: torch is asked for and not installed.
@@ -88,7 +91,9 @@ def run(
     if backend != "torch":
         # Blocks of rows are small products: a second BLAS thread costs more than it brings.
         with threadpool_limits(limits=1, user_api="blas"):
-            done: Any = circuit.run(points, centers, layers, trace=trace, elide=elide)
+            done: Any = circuit.run(
+                points, centers, layers, trace=trace, elide=elide, on_layer=on_layer
+            )
         return Run(done.centers, done.center_history, done.label_history, done.trace)
     torch = import_torch()
     module = import_module("kmt_torch").CircuitModule(circuit)
@@ -99,6 +104,7 @@ def run(
             layers,
             trace=trace,
             elide=elide,
+            on_layer=on_layer,
         )
     final, history, labels = (
         tensor.numpy() for tensor in (done.centers, done.center_history, done.label_history)

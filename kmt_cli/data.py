@@ -6,7 +6,7 @@ refused with one line that says where the trouble is, by line and column where t
 
 import csv
 import difflib
-import zipfile
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,12 @@ from reference import validation
 from reference.types import Array, Real
 
 PICKLE = b"\x80"  # how a pickle begins
-GAUSSIANS, GAUSSIAN_POINTS, GAUSSIAN_SPREAD = 5, 10_000, 0.08
+
+GAUSSIANS, GAUSSIAN_POINTS = 5, 10_000
+"""As in the papers' experiments (arXiv:2506.19125)."""
+
+GAUSSIAN_SPREAD = 0.08
+"""Small beside the unit square, so that five clusters can be seen, and large enough to overlap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +78,14 @@ def load(data: str, reading: Reading | None = None, seed: int = 0) -> DataSet:
         kmt_cli.errors.UserError: irsi: no such file, and no built-in data set of that name (iris, \
 wine, digits, breast-cancer, gaussians); did you mean iris?
     """
-    reading = reading or Reading()
+    try:
+        return _load(data, reading or Reading(), seed)
+    except OSError as error:
+        raise UserError(f"{data}: {reason_of(error)}") from error
+
+
+def _load(data: str, reading: Reading, seed: int) -> DataSet:
+    """The same; what the operating system says goes through."""
     path = Path(data)
     if data in BUILT_IN and not path.is_file():
         if reading != Reading():
@@ -89,14 +101,19 @@ wine, digits, breast-cancer, gaussians); did you mean iris?
     if path.is_dir():
         raise UserError(f"{data}: is a folder, expected a CSV, NPY or NPZ file")
     kind = path.suffix.lower()
-    try:
-        points = (
-            _read_numpy(path, reading) if kind in (".npy", ".npz") else _read_csv(path, reading)
-        )
-    except OSError as error:
-        raise UserError(f"{data}: {reason_of(error)}") from error
+    points = _read_numpy(path, reading) if kind in (".npy", ".npz") else _read_csv(path, reading)
     with named_errors():
-        return DataSet(path.stem, str(path), validation.matrix(data, points))
+        return DataSet(_text(path.stem), _text(str(path)), validation.matrix(data, points))
+
+
+def _text(name: str) -> str:
+    r"""A file name that can be printed and drawn; bytes that are no text are escaped.
+
+    Example:
+        >>> _text("caf\udce9.csv")
+        'caf\\udce9.csv'
+    """
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def gaussians(seed: int = 0, points: int = GAUSSIAN_POINTS) -> DataSet:
@@ -155,13 +172,20 @@ def _read_numpy(path: Path, reading: Reading) -> Array:
         pickled = file.read(1) == PICKLE
         file.seek(0)
         try:
-            loaded: Any = np.load(file, allow_pickle=False)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a header in the manner of Python 2
+                loaded: Any = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 if reading.array is None:
                     return loaded
                 raise UserError(f"{path}: holds one array without a name; --array is for NPZ files")
             return loaded[_array_name(path, loaded.files, reading.array)]
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        except (UserError, OSError):
+            raise
+        except MemoryError as error:
+            raise UserError(f"{path}: states a size that does not fit in memory") from error
+        except Exception as error:
+            # Damage shows as an error of whichever part meets it: zlib, zipfile, tokenize, numpy.
             if pickled or "Object arrays" in str(error):
                 raise UserError(
                     f"{path}: holds Python objects (pickled), which are not read; "
@@ -242,7 +266,7 @@ def _columns(path: Path, wanted: Sequence[str], names: list[str] | None, width: 
     for name in wanted:
         if names is not None and name in names:
             chosen.append(names.index(name))
-        elif name.isdecimal() and 1 <= int(name) <= width:
+        elif name in map(str, range(1, width + 1)):
             chosen.append(int(name) - 1)
         elif names is not None:
             choice(f"{path}: --column", name, [*names, *map(str, range(1, width + 1))])

@@ -6,17 +6,17 @@ they run freely is shown, never judged.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
 
 from kmt_cli import backends
 from kmt_cli.data import DataSet
 from kmt_cli.errors import UserError, choice, named_errors
-from kmt_cli.temperature import NoTemperatureError, Temperature, from_margins
-from oracle import RunReport, Verdict, judge_run, promise_of
+from kmt_cli.temperature import NoTemperatureError, OnLayer, Temperature, from_margins
+from oracle import RunReport, StepReport, Verdict, judge_run, promise_of
 from reference import (
     Circuit,
     Trajectory,
@@ -29,6 +29,7 @@ from reference import (
     random_centers,
     validation,
 )
+from reference.arithmetic import is_exact, working_dtype
 from reference.bounds import squared_relu_scale
 from reference.normalizers import Normalizer, Softmax, Sparsemax
 from reference.types import Array, Int64, Real
@@ -41,12 +42,36 @@ FEEDFORWARDS = ("bilinear", "squared-relu")
 INITS = ("kmeans++", "random", "first")
 
 ELIDE_ABOVE = {"numpy": 2000, "torch": 2000, "exact": 100}
-"""More points than this, and the distance circuit's n x n self-attention is elided by default."""
+"""More points than this, and the distance circuit's n x n self-attention is elided by default:
+by then most of a layer's time goes into it, and it grows with n^2."""
 
 TRACE_NUMBERS = 1 << 23
-"""A trace of more numbers than this is not kept."""
+"""A trace of more numbers than this, 64 MiB in float64, is not kept."""
 
-Watch = Callable[[str], None]
+MARGINS = "margins along the trajectory"
+
+
+class Watch(Protocol):
+    """Is told, in a few words, what is being done, and where it can be counted how much of it."""
+
+    def __call__(self, doing: str, done: int = 0, total: int | None = None) -> None:
+        """Something begins (``done`` = 0) or has come further."""
+
+
+def unwatched(doing: str, done: int = 0, total: int | None = None) -> None:
+    """Tells no one."""
+
+
+def layers_of(watch: Watch, doing: str, layers: int) -> OnLayer:
+    """Tells a watch of the layers that are done, from none on.
+
+    Example:
+        >>> layers_of(lambda doing, done, total: print(doing, done, total), "layers", 2)(1)
+        layers 0 2
+        layers 1 2
+    """
+    watch(doing, 0, layers)
+    return lambda done: watch(doing, done, layers)
 
 
 @dataclass(frozen=True)
@@ -173,13 +198,13 @@ class Outcome:
         return self.report.verdict == Verdict.DEPARTS
 
 
-def run_experiment(data: DataSet, settings: Settings, watch: Watch = lambda _: None) -> Outcome:
+def run_experiment(data: DataSet, settings: Settings, watch: Watch = unwatched) -> Outcome:
     """Run a circuit on data and judge it.
 
     Args:
         data: the data set.
         settings: what to run.
-        watch: told, in a few words, what is being done.
+        watch: told what is being done, and how many layers are.
 
     Raises:
         UserError: the settings do not suit the data.
@@ -199,11 +224,11 @@ def run_experiment(data: DataSet, settings: Settings, watch: Watch = lambda _: N
     circuit = build(points, centers, settings)
     temperature = None
     if settings.normalizer != "hardmax":
-        watch("margins along the trajectory")
-        temperature = find_temperature(circuit, points, centers, settings)
+        temperature = find_temperature(
+            circuit, points, centers, settings, layers_of(watch, MARGINS, settings.steps)
+        )
         circuit = build(points, centers, settings, temperature)
     elide = _elides(settings, len(points))
-    watch(f"{settings.steps} layers of the {settings.circuit} circuit")
     run = backends.run(
         circuit,
         points,
@@ -212,6 +237,7 @@ def run_experiment(data: DataSet, settings: Settings, watch: Watch = lambda _: N
         backend=settings.backend,
         trace=trace_size(circuit, len(points), settings.steps) <= TRACE_NUMBERS,
         elide=bool(elide),
+        on_layer=layers_of(watch, f"layers of the {settings.circuit} circuit", settings.steps),
     )
     watch("judging every step")
     promise = promise_of(circuit, points.dtype)
@@ -279,12 +305,30 @@ def build(
         return distance_circuit(d, settings.k, **shared)
     feedforward = (settings.feedforward or "bilinear").replace("-", "_")
     if feedforward == "squared_relu":
-        shared["scale"] = squared_relu_scale(points, centers)
+        shared["scale"] = _scale(points, centers)
     return dot_product_circuit(d, settings.k, feedforward=feedforward, **shared)
 
 
+def _scale(points: Array, centers: Array) -> float | Fraction:
+    """The shift of squared ReLU.
+
+    Raises:
+        UserError: its powers do not fit the dtype.
+    """
+    scale = squared_relu_scale(points, centers)
+    if is_exact(points):
+        return Fraction(scale)
+    with named_errors("--feedforward squared-relu: "):
+        validation.squared_relu_scale(scale, working_dtype(points, centers))
+    return scale
+
+
 def find_temperature(
-    circuit: Circuit, points: Array, centers: Array, settings: Settings
+    circuit: Circuit,
+    points: Array,
+    centers: Array,
+    settings: Settings,
+    on_layer: OnLayer | None = None,
 ) -> Temperature:
     """The inverse temperatures asked for, or else those that the margins ask for.
 
@@ -296,7 +340,13 @@ def find_temperature(
         return Temperature(gamma, gather, "as given")
     try:
         found = from_margins(
-            circuit, settings.normalizer, points, centers, settings.steps, settings.tolerance
+            circuit,
+            settings.normalizer,
+            points,
+            centers,
+            settings.steps,
+            settings.tolerance,
+            on_layer,
         )
     except NoTemperatureError as error:
         raise UserError(
@@ -341,45 +391,58 @@ def _elides(settings: Settings, n: int) -> bool | None:
 def _conflicts(settings: Settings) -> list[str]:
     """The choices that do not go together, one line each."""
     by_distance = settings.circuit == "distance"
-    warm = [
-        name
-        for name in ("gamma", "gather_gamma")
-        if settings.normalizer == "hardmax" and getattr(settings, name) is not None
+    hard = settings.normalizer == "hardmax"
+    rules = [
+        (
+            settings.codes == "binary" and not by_distance,
+            (
+                "--codes binary: the first code is zero, which a dot product cannot read; "
+                "take one-hot or signed-binary, or --circuit distance"
+            ),
+        ),
+        (
+            settings.feedforward is not None and by_distance,
+            "--feedforward: the distance circuit has no feed-forward block",
+        ),
+        (
+            settings.backend == "exact" and settings.normalizer == "softmax",
+            (
+                "--backend exact: softmax needs exponentials, which are not rational; "
+                "take hardmax or sparsemax"
+            ),
+        ),
+        (
+            settings.elide is not None and not by_distance,
+            "--elide: the dot-product circuit has no self-attention to elide",
+        ),
+        (
+            settings.elide is True and settings.normalizer != "hardmax",
+            "--elide: leaves the result as it is under hardmax only",
+        ),
+        (
+            settings.tolerance is not None and settings.normalizer != "softmax",
+            "--tolerance: sets the temperature of softmax, and only that",
+        ),
+        (
+            hard and settings.gamma is not None,
+            "--gamma: hardmax has no temperature",
+        ),
+        (
+            hard and settings.gather_gamma is not None,
+            "--gather-gamma: hardmax has no temperature",
+        ),
+        (
+            None not in (settings.gamma, settings.gather_gamma, settings.tolerance),
+            "--tolerance: has no effect when both temperatures are given",
+        ),
     ]
-    rules = {
-        "--codes binary: the first code is zero, which a dot product cannot read; "
-        "take one-hot or signed-binary, or --circuit distance": (
-            settings.codes == "binary" and not by_distance
-        ),
-        "--feedforward: the distance circuit has no feed-forward block": (
-            settings.feedforward is not None and by_distance
-        ),
-        "--backend exact: softmax needs exponentials, which are not rational; "
-        "take hardmax or sparsemax": (
-            settings.backend == "exact" and settings.normalizer == "softmax"
-        ),
-        "--elide: the dot-product circuit has no self-attention to elide": (
-            settings.elide is not None and not by_distance
-        ),
-        "--elide: leaves the result as it is under hardmax only": (
-            settings.elide is True and settings.normalizer != "hardmax"
-        ),
-        "--tolerance: sets the temperature of softmax, and only that": (
-            settings.tolerance is not None and settings.normalizer != "softmax"
-        ),
-    }
-    for name in warm:
-        rules[f"--{name.replace('_', '-')}: hardmax has no temperature"] = True
-    if settings.gamma and settings.gather_gamma and settings.tolerance:
-        rules["--tolerance: has no effect when both temperatures are given"] = True
-    return [complaint for complaint, holds in rules.items() if holds]
+    return [complaint for holds, complaint in rules if holds]
 
 
 def largest_share(report: RunReport) -> float | None:
     """The largest center difference in units of its bound, over the steps that are held to one.
 
     Example:
-        >>> from oracle import StepReport
         >>> step = StepReport(Verdict.WITHIN_BOUND, 3, 0, 0, 1e-16, 4e-16)
         >>> largest_share(RunReport((step,)))
         0.25
@@ -387,12 +450,17 @@ def largest_share(report: RunReport) -> float | None:
     held = [step for step in report.steps if step.verdict != Verdict.HYPOTHESIS_NOT_MET]
     if not held:
         return None
-    return max(
-        0.0 if not s.center_difference else _ratio(s.center_difference, s.center_bound)
-        for s in held
-    )
+    return max(map(share_of_bound, held))
 
 
-def _ratio(difference: float, bound: float) -> float:
-    """Difference over bound; infinite over a bound of 0."""
+def share_of_bound(step: StepReport) -> float:
+    """The center difference of a step in units of its bound; infinite over a bound of 0.
+
+    Example:
+        >>> share_of_bound(StepReport(Verdict.DEPARTS, 3, 0, 0, 1e-16, 0.0))
+        inf
+    """
+    difference, bound = step.center_difference, step.center_bound
+    if not difference:
+        return 0.0
     return difference / bound if bound else math.inf

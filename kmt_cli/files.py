@@ -17,7 +17,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,10 @@ CONTENTS = {
 DISTRIBUTION = "kmeans-transformer"
 
 MAP_NUMBERS = 1 << 20
-"""An attention map of one layer with more numbers than this is not kept."""
+"""An attention map of one layer with more numbers than this, 8 MiB in float64, is not kept."""
 
 REASONS_KEPT = 20
+"""Reasons of a step that ``run.json`` lists: many to read, few beside one for every point."""
 
 
 def version() -> str:
@@ -63,6 +64,12 @@ def check_target(folder: Path) -> None:
     Raises:
         UserError: naming the folder and the reason.
     """
+    with _named(folder):
+        _check_target(folder)
+
+
+def _check_target(folder: Path) -> None:
+    """The same; what the operating system says goes through."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"--output {folder}: is a file, expected a folder")
     existing = folder
@@ -125,12 +132,12 @@ def write_whole(folder: Path, writers: dict[str, Callable[[Path], Any]]) -> None
         ...     [file.name for file in Path(parent, "new").iterdir()]
         ['a.txt']
     """
-    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     made: list[Path] = []
     scratch: Path | None = None
     try:
         check_target(folder)
-        for parent in reversed(missing[1:]):
+        missing = [parent for parent in folder.parents if not parent.exists()]
+        for parent in reversed(missing):
             parent.mkdir()
             made.append(parent)
         beside = folder if folder.exists() else folder.absolute().parent
@@ -144,15 +151,23 @@ def write_whole(folder: Path, writers: dict[str, Callable[[Path], Any]]) -> None
         else:
             scratch.chmod(0o777 & ~_umask())
             scratch.rename(folder)
-    except BaseException as error:
+    except BaseException:
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
         for parent in reversed(made):
             with contextlib.suppress(OSError):
                 parent.rmdir()
-        if isinstance(error, OSError):
-            raise UserError(f"--output {folder}: {reason_of(error)}") from error
-        raise
+        with _named(folder):
+            raise
+
+
+@contextlib.contextmanager
+def _named(folder: Path) -> Iterator[None]:
+    """What the operating system says of the folder, as an error of the user."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"--output {folder}: {reason_of(error)}") from error
 
 
 def trace_arrays(outcome: Outcome) -> tuple[dict[str, Any], dict[str, str]]:
@@ -204,7 +219,7 @@ def trace_arrays(outcome: Outcome) -> tuple[dict[str, Any], dict[str, str]]:
 
 def report_of(outcome: Outcome, arrays: dict[str, Array], left_out: dict[str, str]) -> str:
     """The text of ``run.json``: valid JSON, null where a number is not finite."""
-    temperature = outcome.temperature
+    temperature, scale = outcome.temperature, outcome.circuit.scale
     content = {
         "kmt": version(),
         "versions": _versions(outcome),
@@ -222,7 +237,7 @@ def report_of(outcome: Outcome, arrays: dict[str, Array], left_out: dict[str, st
             "how": temperature.how,
         },
         "elided": outcome.elided,
-        "squared_relu_scale": outcome.circuit.scale,
+        "squared_relu_scale": scale if scale is None else float(scale),
         "verdict": str(outcome.report.verdict),
         "objective_at_start": outcome.objectives[0],
         "steps": _steps(outcome),

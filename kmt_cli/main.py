@@ -1,8 +1,9 @@
 """The commands. ``main`` is the console script ``kmt``."""
 
+import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,10 +35,7 @@ def integer(text: str) -> int:
         >>> integer("3")
         3
     """
-    try:
-        return int(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"expected an integer, got {str(text)!r}") from error
+    return _parsed(int, text, "an integer")
 
 
 def number(text: str) -> float:
@@ -47,10 +45,17 @@ def number(text: str) -> float:
         >>> number("0.5")
         0.5
     """
+    return _parsed(float, text, "a number")
+
+
+def _parsed(kind: Callable[[str], Any], text: Any, noun: str) -> Any:
+    """A number in plain notation: Python's underscores are refused here as in CSV files."""
     try:
-        return float(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"expected a number, got {str(text)!r}") from error
+        if "_" not in str(text):
+            return kind(text)
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"expected {noun}, got {str(text)!r}")
 
 
 @app.callback(invoke_without_command=True)
@@ -251,6 +256,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         >>> main(["run", "iris", "-k", "0"])
         2
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text
     try:
         # Without standalone mode a command's return value, or exit code, comes back.
         code: Any = app(

@@ -1,19 +1,28 @@
 """What ``kmt run`` prints: the setting, one row per step, and what it comes to."""
 
+import math
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import TextIO
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
-from kmt_cli.experiment import Outcome, Watch
+from kmt_cli.experiment import Outcome, Watch, share_of_bound, unwatched
 from oracle import StepReport, Verdict
 
 PIPED_WIDTH = 100
@@ -23,6 +32,10 @@ FULL_WIDTH, AIRY_WIDTH = 80, 90
 """Narrower terminals get a table of fewer columns, and wider ones more space between them."""
 
 REASONS_SHOWN = 3
+"""As many as fit below a table of ten steps without hiding what follows."""
+
+SHOWN_AFTER = 0.5
+"""Seconds after which progress is shown: what is over sooner would only flicker."""
 
 STYLES = {
     Verdict.EXACT: "green",
@@ -56,19 +69,47 @@ def make_console(file: TextIO | None = None) -> Console:
 
 
 @contextmanager
-def progress() -> Iterator[Watch]:
-    """A spinner on stderr that says what is being done, and for how long; nothing when piped."""
-    console = Console(file=sys.stderr, highlight=False)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("reading the data")
+def progress(console: Console | None = None, after: float = SHOWN_AFTER) -> Iterator[Watch]:
+    """A bar that says what is being done, how much of it, for how long, and how long it may take.
 
-        def watch(doing: str) -> None:
-            bar.update(task, description=doing)
+    Args:
+        console: where to show it; default stderr. Nothing is shown where that is no terminal.
+        after: how many seconds a run must take for it to be shown.
+    """
+    console = console or Console(file=sys.stderr, highlight=False)
+    if not console.is_terminal:
+        yield unwatched
+        return
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[count]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task("reading the data", total=None, count="")
+    shown = ""
 
+    def watch(doing: str, done: int = 0, total: int | None = None) -> None:
+        nonlocal shown
+        if doing != shown or done == 0:
+            bar.reset(task, total=total, description=doing)
+            shown = doing
+        bar.update(task, completed=done, count=f"{done} of {total}" if total else "")
+
+    timer = Timer(after, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
         yield watch
+    finally:
+        timer.cancel()
+        timer.join()
+        if bar.live.is_started:
+            bar.stop()
 
 
 def print_header(console: Console, outcome: Outcome) -> None:
@@ -133,8 +174,14 @@ def print_table(console: Console, outcome: Outcome) -> None:
     console.print(step_table(outcome, console.width))
     console.print(
         "[dim]Each step is judged against Lloyd's step from the centers that entered it; the "
-        "objective is that of the centers that left it.[/dim]"
+        "objective is that of the centers that left it. The center difference is the one that "
+        f"takes up most of its bound, of all coordinates{_legend(console.width)}.[/dim]"
     )
+
+
+def _legend(width: int) -> str:
+    """How the columns of the center difference show it."""
+    return ", with that bound" if width >= FULL_WIDTH else ", as a share of that bound"
 
 
 def print_footer(console: Console, outcome: Outcome) -> None:
@@ -235,11 +282,9 @@ def _difference(step: StepReport) -> list[str]:
 
 def _share(step: StepReport) -> str:
     """The center difference in percent of its bound."""
-    if not step.center_difference:
-        return "0 %"
-    if not step.center_bound:
+    percent = 100 * share_of_bound(step)
+    if percent == math.inf:
         return "> 0"
-    percent = 100 * step.center_difference / step.center_bound
     return f"{percent:.0f} %" if percent < 1000 else f"{percent:.0e} %"
 
 

@@ -3,11 +3,12 @@
 Both come from the margins along the trajectory (``reference.bounds``): no constant is guessed. With
 Delta the smallest margin and s the smallest squared distance between points of different labels,
 
-    dot-product, sparsemax   assignment 2/Delta (and room for rounding), gather 2
+    dot-product, sparsemax   ``required_sparsemax_gamma``: assignment 2/Delta (and room for
+                             rounding), gather 2 over the lightest cluster, or 2
     dot-product, softmax     ``required_gamma`` for a tolerance
-    distance                 the score gap is Delta, not Delta/2, and the head that erases labels
-                             needs the same lead between points: half of the above,
-                             times Delta / min(Delta, s)
+    distance                 score gaps are Delta, not Delta/2, and 1, not 1/2: half of both; and
+                             the head that erases labels needs the same lead between points:
+                             assignment times Delta / min(Delta, s)
 
 Where a point is within rounding of two centers no temperature decides its label. Such points are
 left out, step by step, and the step is then reported as outside the hypothesis.
@@ -16,7 +17,6 @@ left out, step by step, and the step is then reported as outside the hypothesis.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,10 @@ from reference.transformer import AttentionBlock, Circuit, Head, Run
 from reference.types import Array, Bool, Real
 
 TOLERANCE = 1e-6
-"""How far softmax may move a center, by default, in diameters of the data."""
+"""How far softmax may move a center, by default, in diameters of the data: less than a picture or
+a table shows, and far above what rounding to float64 does."""
 
-SPARSEMAX_GATHER = 2
-"""The gather head reads small integers, so that its threshold is known: 2 covers both circuits."""
-
+OnLayer = Callable[[int], None]
 
 ASSIGNMENT_HEADS = ("assign", "erase_label")
 
@@ -112,6 +111,7 @@ def from_margins(
     centers: Real[Array, "k d"],
     steps: int,
     tolerance: float | None = None,
+    on_layer: OnLayer | None = None,
 ) -> Temperature:
     """The inverse temperatures that the margins of a problem ask for.
 
@@ -123,6 +123,7 @@ def from_margins(
         steps: how many layers.
         tolerance: softmax: how far a center may be from Lloyd's, in data units; None for
             ``TOLERANCE`` times the diameter of the data.
+        on_layer: called with the number of layers done, of the run that the margins are those of.
 
     Raises:
         NoTemperatureError: no step has a finite one.
@@ -137,11 +138,11 @@ def from_margins(
     x, c = cast(points, dtype), cast(centers, dtype)
     if tolerance is None:
         tolerance = TOLERANCE * (diameter_bound(x, c) or 1.0)
-    run = hard_limit(circuit).run(x, c, steps, elide=True)
+    run = hard_limit(circuit).run(x, c, steps, elide=True, on_layer=on_layer)
     found = _along(circuit, normalizer, x, run, tolerance)
     if found.left_out:
         # The point near a tie is split, so that the centers go their own way from there.
-        run = at(circuit, found.assignment, found.gather).run(x, c, steps)
+        run = at(circuit, found.assignment, found.gather).run(x, c, steps, on_layer=on_layer)
         found = _along(circuit, normalizer, x, run, tolerance)
     return found
 
@@ -154,7 +155,7 @@ def _along(circuit: Circuit, normalizer: str, x: Array, run: Run, tolerance: flo
 
     def required(rows: Array, start: Array, count: int) -> tuple[Any, Any]:
         if normalizer == "sparsemax":
-            return required_sparsemax_gamma(x[rows], start, count), SPARSEMAX_GATHER
+            return required_sparsemax_gamma(x[rows], start, count)
         # The formula is that of the dot-product circuit, whatever codes the other one takes.
         codes = "one_hot" if circuit.name == "distance" else circuit.codes
         return required_gamma(x[rows], start, tolerance, count, codes=codes)
@@ -172,7 +173,8 @@ def _along(circuit: Circuit, normalizer: str, x: Array, run: Run, tolerance: flo
         raise NoTemperatureError("every step has a margin of 0 or an empty cluster")
     assignment, gather = (max(values) for values in zip(*_finite(pairs), strict=True))
     if circuit.name == "distance":
-        assignment = assignment * _distance_share(x, entering, decided, run)
+        assignment = assignment / 2 * _erasing_factor(x, entering, decided, run)
+        gather = gather / 2
     return Temperature(assignment, gather, f"from the smallest margin{but}", left_out)
 
 
@@ -181,17 +183,17 @@ def _finite(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     return [pair for pair in pairs if all(map(math.isfinite, pair))]
 
 
-def _distance_share(
+def _erasing_factor(
     points: Array, entering: Array, decided: list[Bool[Array, " n"]], limit: Run
 ) -> Any:
-    """What the dot-product circuit's assignment gamma is multiplied by for the distance circuit."""
+    """Delta / min(Delta, s): how much more the head that erases labels asks for."""
     pairs = zip(entering, decided, strict=True)
     margin = min(margins(points, centers)[rows].min() for centers, rows in pairs if rows.any())
     apart = min(separation(points, labels) for labels in limit.label_history)
     if not math.isfinite(margin):
-        return Fraction(1, 2) if points.dtype == object else 0.5
-    share = margin / min(margin, apart) / 2
-    return share.item() if isinstance(share, np.generic) else share
+        return 1
+    factor = margin / min(margin, apart)
+    return factor.item() if isinstance(factor, np.generic) else factor
 
 
 def _decided(points: Array, centers: Array) -> Bool[Array, " n"]:

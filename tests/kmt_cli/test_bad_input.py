@@ -41,6 +41,31 @@ def archive(**arrays: Any) -> str:
     return "data.npz"
 
 
+HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (4000000000000000, 2), }"
+
+
+def header(words: str) -> bytes:
+    """An NPY file that ends after its header."""
+    padded = words.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded.encode()
+
+
+def damaged(distance: int) -> str:
+    """An NPZ file with one byte of its packed numbers flipped, so far before its directory."""
+    np.savez_compressed("data.npz", a=np.random.default_rng(0).normal(size=(20, 2)))
+    content = bytearray(Path("data.npz").read_bytes())
+    content[content.index(b"PK\1\2") - distance] ^= 0xFF
+    return text(bytes(content), "data.npz")
+
+
+def encrypted(name: str) -> str:
+    """The same file, marked as encrypted."""
+    content = bytearray(Path(name).read_bytes())
+    for start, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.index(start) + flags] |= 1
+    return text(bytes(content), name)
+
+
 def call_with(make: Callable[[], str], *options: str) -> Callable[[], list[str]]:
     return lambda: [make(), "-k", "1", *options]
 
@@ -70,6 +95,19 @@ CASES: dict[str, tuple[Any, str]] = {
     "npy_cut": (
         call_with(lambda: text(Path(save("good")).read_bytes()[:-9], "cut.npy")),
         r"cut\.npy: not a readable NPY or NPZ file",
+    ),
+    "npy_header": (
+        call_with(lambda: text(header("{'descr': '<f8', 'shape': (2, 1"), "x.npy")),
+        r"x\.npy: not a readable NPY or NPZ file",
+    ),
+    "npy_too_large": (
+        call_with(lambda: text(header(HUGE), "x.npy")),
+        r"x\.npy: states a size that does not fit in memory",
+    ),
+    "npz_damaged": (call_with(lambda: damaged(40)), r"data\.npz: not a readable NPY or NPZ file"),
+    "npz_encrypted": (
+        call_with(lambda: encrypted(archive(a=ARRAYS["good"]))),
+        r"data\.npz: not a readable NPY or NPZ file",
     ),
     "npz_garbage": (call_with(lambda: text("PK\3\4 no", "x.npz")), r"x\.npz: not a readable NPY"),
     "npz_several": (
@@ -134,6 +172,10 @@ CASES: dict[str, tuple[Any, str]] = {
         call_with(lambda: text("width,height\n1,2\n"), "--skip-header", "--column", "heigth"),
         r"--column: .* got 'heigth'; did you mean height\?",
     ),
+    "csv_column_of_many_digits": (
+        call_with(lambda: text("1,2\n"), "--column", "9" * 5000),
+        r"--column: expected a number from 1 to 2",
+    ),
     "csv_delimiter": (
         call_with(lambda: text("1,2\n"), "--delimiter", ",,"),
         r"--delimiter: .* one",
@@ -145,6 +187,7 @@ CASES: dict[str, tuple[Any, str]] = {
     # names
     "folder": (lambda: [".", "-k", "1"], r"\.: is a folder, expected a CSV, NPY or NPZ file"),
     "no_such_data": (lambda: ["irsi", "-k", "3"], r"irsi: no such file, .*did you mean iris\?"),
+    "long_name": (lambda: ["x" * 300 + ".csv", "-k", "1"], r"x\.csv: file name too long"),
     "no_such_file": (
         lambda: [text("1\n")[:-1] + "x", "-k", "1"],
         r"data\.csx: no such file, .*did you mean data\.csv\?",
@@ -170,6 +213,11 @@ CASES: dict[str, tuple[Any, str]] = {
     "k_missing": (lambda: ["iris"], r"Missing option '-k'"),
     "k_text": (lambda: ["iris", "-k", "three"], r"'-k': expected an integer, got 'three'"),
     "k_fraction": (lambda: ["iris", "-k", "2.5"], r"'-k': expected an integer, got '2\.5'"),
+    "k_underscore": (lambda: ["iris", "-k", "1_0"], r"'-k': expected an integer, got '1_0'"),
+    "gamma_underscore": (
+        lambda: ["iris", "-k", "3", "--normalizer", "softmax", "--gamma", "1_0"],
+        r"'--gamma': expected a number, got '1_0'",
+    ),
     "k_zero": (lambda: ["iris", "-k", "0"], r"-k: expected an integer >= 1, got 0"),
     "k_large": (lambda: ["iris", "-k", "151"], r"-k: expected at most 150, .*points, got 151"),
     "steps": (lambda: ["iris", "-k", "3", "--steps", "0"], r"--steps: expected an integer >= 1"),
@@ -223,7 +271,27 @@ CASES: dict[str, tuple[Any, str]] = {
         lambda: [text("1\n1\n"), "-k", "2", "--normalizer", "softmax"],
         r"--gamma: no finite value follows from the data",
     ),
+    **{
+        f"squared_relu_{size}_{dtype}": (
+            lambda size=size, dtype=dtype: [
+                *(text(f"{size}\n-{size}\n"), "-k", "1", "--dtype", dtype),
+                *("--feedforward", "squared-relu"),
+            ],
+            rf"--feedforward squared-relu: scale: expected between .* in {dtype}, got ",
+        )
+        for size, dtype in (
+            ("1e-10", "float32"),
+            ("1e10", "float32"),
+            ("1e-200", "float64"),
+            ("1e-300", "float64"),
+            ("1e100", "float64"),
+        )
+    },
     # output
+    "output_long": (
+        lambda: ["iris", "-k", "3", "--output", "x" * 300],
+        r"--output x+: file name too long",
+    ),
     "output_is_file": (
         lambda: ["iris", "-k", "3", "--output", text("x", "taken")],
         r"--output taken: is a file, expected a folder",
@@ -251,6 +319,43 @@ def test_one_line_and_nothing_left(name: str, kmt: Any, tmp_path: Path) -> None:
     assert err.startswith("kmt: ")
     assert err.count("\n") == 1
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def spoiled(content: bytes, rng: np.random.Generator) -> bytes:
+    """The content with one byte changed, or cut short."""
+    where = int(rng.integers(len(content)))
+    if rng.random() < 0.25:
+        return content[:where]
+    changed = bytearray(content)
+    changed[where] ^= int(rng.integers(1, 256))
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("kind", ["x.npy", "x.npz", "packed.npz", "x.csv"])
+def test_damaged_files_are_read_or_refused(
+    kind: str, kmt: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes changed and files cut, at random but the same each time: one line, or a run."""
+    monkeypatch.setattr("kmt_cli.files.write", lambda *_: [])  # a hundred pictures take a minute
+    rows = np.random.default_rng(0).normal(size=(6, 2)).round(2)
+    saved = {"x.npy": np.save, "x.npz": np.savez, "packed.npz": np.savez_compressed}
+    if kind == "x.csv":
+        np.savetxt(kind, rows, fmt="%g", delimiter=",")
+    else:
+        saved[kind](kind, rows)
+    content = Path(kind).read_bytes()
+    codes = []
+    for seed in range(100):
+        Path(kind).write_bytes(spoiled(content, np.random.default_rng(seed)))
+        code, _, err = kmt("run", kind, "-k", 2, "--steps", 1)
+        codes.append(code)
+        assert code in (0, 2), (seed, err)
+        if code == 2:
+            assert re.fullmatch(r"kmt: .+\n", err), (seed, err)
+            assert list(tmp_path.iterdir()) == [tmp_path / kind], seed
+        else:
+            assert err == "", (seed, err)
+    assert set(codes) == {0, 2}
 
 
 def test_no_permission(kmt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
