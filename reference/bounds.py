@@ -50,7 +50,7 @@ def gamma_n(n: Any, u: Any) -> Any:
     return n * u / (1 - n * u)
 
 
-def difference_error(squared_distance: Any, d: int, u: Any) -> Any:
+def difference_error(squared_distance: Any, d: Any, u: Any) -> Any:
     """Rounding error of a squared distance computed by differences.
 
     Each of d terms takes a subtraction (twice in the square) and a product, and d - 1 additions
@@ -63,7 +63,7 @@ def difference_error(squared_distance: Any, d: int, u: Any) -> Any:
     return gamma_n(d + 2, u) * squared_distance
 
 
-def expanded_error(norm_x: Any, norm_c: Any, d: int, u: Any) -> Any:
+def expanded_error(norm_x: Any, norm_c: Any, d: Any, u: Any) -> Any:
     """Rounding error of ||x||^2 - 2 x.c + ||c||^2: relative to the norms, not to the distance.
 
     Example:
@@ -73,7 +73,7 @@ def expanded_error(norm_x: Any, norm_c: Any, d: int, u: Any) -> Any:
     return gamma_n(d + 4, u) * (norm_x + norm_c) ** 2
 
 
-def dot_score_error(norm_x: Any, norm_c: Any, d: int, u: Any) -> Any:
+def dot_score_error(norm_x: Any, norm_c: Any, d: Any, u: Any) -> Any:
     """Rounding error of x.c - ||c||^2/2, the bias computed from c.
 
     Example:
@@ -97,7 +97,7 @@ def mean_error(mean_size: Any, m: Any, u: Any) -> Any:
     return gamma_n(2 * m + 4, u) * mean_size
 
 
-def bilinear_bias_error(radius: Any, d: int, u: Any) -> Any:
+def bilinear_bias_error(radius: Any, d: Any, u: Any) -> Any:
     """How far the bias slot may be from -||c||^2/2 after a bilinear commit.
 
     The commit adds differences to old values, c <- c + (m - c) and s <- s + (-||m||^2/2 - s). With
@@ -125,7 +125,7 @@ def squared_relu_error(scale: Any, u: Any) -> Any:
     return gamma_n(24, u) * scale
 
 
-def squared_relu_bias_error(scale: Any, d: int, u: Any, sqrt: Callable[[Any], Any]) -> Any:
+def squared_relu_bias_error(scale: Any, d: Any, u: Any, sqrt: Callable[[Any], Any]) -> Any:
     """How far the bias slot may be from -||c||^2/2 after a squared-ReLU commit, norms <= t.
 
     The squares of m and the shifted identity of s (shift t^2) sum d + 2 terms of at most 1.625 t^2
