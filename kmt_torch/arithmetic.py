@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -41,6 +42,16 @@ def widen(*tensors: Numeric[Tensor, "..."]) -> tuple[Tensor, ...]:
     """
     dtype = working_dtype(*tensors)
     return tuple(tensor.to(dtype) for tensor in tensors)
+
+
+def numpy_dtype(dtype: torch.dtype) -> np.dtype[Any]:
+    """The NumPy dtype of a working dtype.
+
+    Example:
+        >>> numpy_dtype(torch.float32)
+        dtype('float32')
+    """
+    return np.dtype(str(dtype).removeprefix("torch."))
 
 
 def matmul(

@@ -2,6 +2,7 @@
 
     attention(Q, K, V) = normalizer(gamma * score(Q, K), key_weights) @ V
 
+gamma enters where the row's maximum has been taken off, which changes nothing in exact arithmetic.
 Dense: the whole matrix of scores is held. The weighted sum is divided by the sum of the weights'
 numerators *after* the values are summed, so that the average over m equal rows is that row exactly.
 """
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 
 from kmt_torch.arithmetic import matmul, widen
-from kmt_torch.normalizers import check_scores, numerators, totals
+from kmt_torch.normalizers import numerators, scale, totals
 from kmt_torch.scores import Score
 from kmt_torch.types import Float, Numeric, Tensor
 from kmt_torch.validation import key_weights as check_key_weights
@@ -25,7 +26,7 @@ def scaled_scores(
     score: Score,
     gamma: Any = 1,
 ) -> Float[Tensor, "*out q n"]:
-    """gamma * score(Q, K); a finite score stays finite, as -inf would mean "not admitted".
+    """gamma * score(Q, K), for looking at; ``attention`` takes the maximum off before it scales.
 
     Args:
         queries: shape (..., q, h).
@@ -41,13 +42,7 @@ def scaled_scores(
         >>> scaled_scores(torch.ones(1, 1), torch.tensor([[2.0], [3.0]]), dot_product, gamma=10)
         tensor([[20., 30.]])
     """
-    positive("gamma", gamma)
-    scores = score(queries, keys)
-    if gamma == 1:
-        return scores
-    largest = torch.finfo(scores.dtype).max
-    scaled = scores * min(float(gamma), largest)
-    return torch.where(scores.isfinite(), scaled.clamp(-largest, largest), scaled)
+    return scale(score(queries, keys), positive("gamma", gamma))
 
 
 def attention(
@@ -65,7 +60,8 @@ def attention(
     Args:
         queries: shape (..., q, h).
         keys: shape (..., n, h).
-        values: shape (..., n, v). A key that is not admitted may hold anything, NaN included.
+        values: shape (..., n, v). A value of weight 0 is not read: it may be anything, NaN
+            included, and so may a key that is not admitted.
         score: how well a key suits a query, a function of ``kmt_torch.scores``.
         normalizer: scores to weights, an object of ``reference.normalizers``.
         gamma: the inverse temperature, > 0.
@@ -77,32 +73,24 @@ def attention(
 
     Raises:
         TypeError: a normalizer that is not one of the reference's.
-        ValueError: gamma <= 0; key weights negative or of a shape that does not fit; NaN or +inf as
-            the score of an admitted key.
+        ValueError: gamma <= 0; key weights negative, of a shape that does not fit, or vanishing or
+            overflowing in the dtype; NaN or +inf as the score of an admitted key.
 
     Example:
         >>> import reference
+        >>> from kmt_torch.scores import negative_squared_distance
         >>> attention(torch.tensor([[0.0]]), torch.tensor([[1.0], [5.0]]), torch.tensor([[7], [8]]),
         ...           score=negative_squared_distance, normalizer=reference.hardmax())
         tensor([[7.]], dtype=torch.float64)
     """
     q, k, v = widen(queries, keys, values)
-    if key_weights is None:
-        scores = scaled_scores(q, k, score, gamma)
-        check_scores(scores, None)
-        return weighted_mean(numerators(normalizer, scores), v)
-    pairs = q[..., :, None, 0] + k[..., None, :, 0]  # has the shape of the scores
-    w = check_key_weights(key_weights, pairs)
-    # What no query admits is replaced before any arithmetic: 0 times NaN is NaN, in gradients too.
-    admitted = (w if w.ndim == 1 else w.amax(-2))[..., None] > 0
-    k, v = torch.where(admitted, k, 0), torch.where(admitted, v, 0)
-    scores = scaled_scores(q, k, score, gamma)
-    check_scores(scores, w)
-    top = numerators(normalizer, scores, w)
-    if v.isfinite().all():
-        return weighted_mean(top, v)
-    each = torch.where((w > 0).expand_as(top)[..., None], v[..., None, :, :], 0)
-    return (top[..., None] * each).sum(-2) / totals(top)
+    w = None
+    if key_weights is not None:
+        pairs = q[..., :, None, 0] + k[..., None, :, 0]  # has the shape of the scores
+        w = check_key_weights(key_weights, pairs)
+        admitted = (w if w.ndim == 1 else w.amax(-2))[..., None] > 0
+        k = torch.where(admitted, k, 0)  # what no query admits is not even scored
+    return weighted_mean(numerators(normalizer, _scores(q, k, score), w, gamma), v)
 
 
 def weighted_mean(
@@ -110,8 +98,24 @@ def weighted_mean(
 ) -> Float[Tensor, "*out q v"]:
     """The values averaged with the numerators as weights; 0 where they are all 0.
 
+    A value is read only where its numerator is positive: 0 times NaN is NaN, in gradients too.
+
     Example:
         >>> weighted_mean(torch.tensor([[1.0, 3.0]]), torch.tensor([[0.0], [8.0]]))
         tensor([[6.]])
     """
-    return matmul(numerators, values) / totals(numerators)
+    finite = values.isfinite().all(-1, keepdim=True)
+    total = matmul(numerators, torch.where(finite, values, 0))
+    if not finite.all():
+        reads = (numerators > 0) & ~finite.mT
+        each = torch.where(reads[..., None], values[..., None, :, :], 0)
+        total = total + (numerators[..., None] * each).sum(-2)
+    return total / totals(numerators)
+
+
+def _scores(q: Tensor, k: Tensor, score: Score) -> Tensor:
+    """The scores, without a gradient at keys that are not finite, where it would be NaN."""
+    finite = k.isfinite().all(-1, keepdim=True)
+    if finite.all():
+        return score(q, k)
+    return torch.where(finite.mT, score(q, torch.where(finite, k, 1)), score(q, k).detach())

@@ -7,6 +7,7 @@ Two streams of tokens, *points* and *centers*, each with its own slots; the same
 layer. What the circuits are, and what they promise, is said in ``reference.circuits``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from torch import nn
 
 import reference
 from kmt_torch import validation
-from kmt_torch.arithmetic import WideModule, matmul
+from kmt_torch.arithmetic import WideModule, matmul, numpy_dtype
 from kmt_torch.attention import scaled_scores, weighted_mean
 from kmt_torch.feedforward import FeedForward, to_tensor
 from kmt_torch.normalizers import first_argmax, normalize, numerators, torch_normalizer
@@ -24,7 +25,7 @@ from kmt_torch.types import Float, Int64, Numeric, Tensor
 from reference.normalizers import Hardmax
 from reference.transformer import AttentionBlock, Head, LayerTrace
 from reference.transformer import Source as ReferenceSource
-from reference.validation import count
+from reference.validation import count, squared_relu_scale
 
 Streams = dict[str, Tensor]
 
@@ -60,7 +61,8 @@ class HeadTrace:
     def weights(self) -> Float[Tensor, "*batch q K"]:
         """The attention map, shape (..., q, K): rows sum to 1."""
         w = None if self.key_weights is None else self.key_weights[..., None, :]
-        return normalize(self.head.normalizer, self.scores, w)
+        scores = self.head.score(self.queries, self.keys)
+        return normalize(self.head.normalizer, scores, w, self.head.gamma)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +187,10 @@ class AttentionHead(WideModule):
         if elide and self.erases:
             message = values
         else:
-            scores = scaled_scores(queries, keys, self.score, self.gamma)
             row_weights = None if w is None else w[..., None, :]
-            message = weighted_mean(numerators(self.normalizer, scores, row_weights), values)
+            scores = self.score(queries, keys)
+            top = numerators(self.normalizer, scores, row_weights, self.gamma)
+            message = weighted_mean(top, values)
         return HeadTrace(self, queries, keys, values, w, message)
 
     def extra_repr(self) -> str:
@@ -211,7 +214,8 @@ class CircuitModule(WideModule):
     ``circuit.matrices``: ``assign.query``, ``gather.points.key``, ``commit_center.w1``, ...; the
     codes are ``codes``. They start as float64. The *data* decide what a run computes in: each call
     casts the weights to its working dtype, float32 or float64. ``to``, ``cuda`` and ``double`` act
-    as usual; ``half`` and ``bfloat16`` stop at float32, as some weights would overflow.
+    as usual; ``half`` and ``bfloat16`` stop at float32, as some weights would overflow. A device
+    without float64 (such as Apple's) takes the module after ``module.to(torch.float32)`` only.
 
     Normalizers and inverse temperatures are part of the structure, not of the ``state_dict``. For
     the weights to be learned, turn gradients on: ``module.assign.query.requires_grad_()``.
@@ -244,6 +248,7 @@ class CircuitModule(WideModule):
             raise TypeError(f"circuit: expected a reference.Circuit, got {kind}")
         super().__init__()
         self.name, self.label_slot = circuit.name, circuit.label_slot
+        self.feedforward, self.scale = circuit.feedforward, circuit.scale
         self.point_slots, self.center_slots = circuit.point_slots, circuit.center_slots
         self.register_buffer("codes", to_tensor(circuit.codes))
         layer = []
@@ -267,6 +272,7 @@ class CircuitModule(WideModule):
         weights: Numeric[Tensor, "*#batch n"] | None = None,
         trace: bool = False,
         elide: bool = False,
+        on_layer: Callable[[int], None] | None = None,
     ) -> Run:
         """Embed the data and apply the layer ``layers`` times.
 
@@ -279,25 +285,29 @@ class CircuitModule(WideModule):
             elide: let the heads that only erase read their own row instead of attending to all
                 rows of their stream. Equal to attending when the normalizer is hardmax and equal
                 rows carry equal labels; saves the n x n map.
+            on_layer: called with the number of layers done after each layer, as for a progress bar.
 
         Returns:
             Centers, labels, histories and, if asked for, the trace; on the device of the data.
 
         Raises:
             TypeError, ValueError: bad data, named; widths or k that are not the circuit's;
-                ``elide`` with a normalizer other than hardmax; a negative score for linear.
+                ``elide`` with a normalizer other than hardmax; a scale of squared ReLU whose
+                fourth power does not fit the dtype; a negative score for linear.
         """
         data = validation.problem(points, centers, weights)
         self._check(data, elide)
         layers = count("layers", layers, 0)
         state = self.embed(data.points, data.centers)
         centers_seen, labels_seen, traces = [data.centers], [], []
-        for _ in range(layers):
+        for done in range(1, layers + 1):
             state, layer_trace = self._apply_layer(state, data.weights, elide)
             centers_seen.append(state["centers"][..., self.center_slots["content"]])
             labels_seen.append(self.read_labels(state["points"]))
             if trace:
                 traces.append(layer_trace)
+            if on_layer is not None:
+                on_layer(done)
         history = torch.stack(centers_seen)
         labels = data.points.new_empty((0, *data.points.shape[:-1]), dtype=torch.int64)
         if layers:
@@ -355,6 +365,8 @@ class CircuitModule(WideModule):
         if data.points.device != self.codes.device:
             msg = f"points: expected device {self.codes.device}, where the circuit is, got"
             raise ValueError(f"{msg} {data.points.device}")
+        if self.feedforward == "squared_relu":
+            squared_relu_scale(self.scale, numpy_dtype(data.points.dtype))
         for head in self.children() if elide else ():
             if isinstance(head, AttentionHead) and head.erases:
                 kind = type(head.normalizer)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from kmt_torch.arithmetic import FLOATS, working_dtype
+from kmt_torch.arithmetic import FLOATS, numpy_dtype, working_dtype
 from kmt_torch.types import Bool, Float, Numeric, Tensor
 
 INTEGERS = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
@@ -125,7 +125,8 @@ def sample_weights(
     """Weights of points in a dtype: non-negative, not all zero for any element of the batch.
 
     Raises:
-        TypeError, ValueError: as ``real_tensor``; wrong shape; a negative weight; a zero sum.
+        TypeError, ValueError: as ``real_tensor``; wrong shape; a negative weight; a zero sum; a
+            weight that does not fit the dtype.
 
     Example:
         >>> sample_weights(torch.tensor([1, 2]), torch.zeros(2, 1), torch.float32)
@@ -139,17 +140,35 @@ def sample_weights(
         where = first_index(tensor < 0)
         got = tensor[where].item()
         raise ValueError(f"weights: expected weights >= 0, got {got} at index {where}")
-    # Weights may vanish or overflow in the dtype that they are used in.
-    total = tensor.detach().to(dtype).sum(-1)
-    if not (total > 0).all():
-        raise ValueError(f"weights: expected a positive sum, got only zeros (in {dtype})")
-    if not total.isfinite().all():
-        raise ValueError(f"weights: expected a finite sum in {dtype}, got inf")
-    return tensor.to(dtype)
+    if not (tensor > 0).any(-1).all():
+        raise ValueError("weights: expected a positive sum, got only zeros")
+    return fit_weights("weights", tensor, dtype)
+
+
+def fit_weights(
+    name: str, weights: Float[Tensor, "..."], dtype: torch.dtype
+) -> Float[Tensor, "..."]:
+    """Weights in the dtype of the arithmetic, in which none may overflow or lose its digits.
+
+    Raises:
+        ValueError: a weight does not fit the normal range of the dtype.
+
+    Example:
+        >>> fit_weights("weights", torch.tensor([1e-60], dtype=torch.float64), torch.float32)
+        Traceback (most recent call last):
+        ValueError: weights: expected weights that fit float32, got 1e-60
+    """
+    fitted = weights.to(dtype)
+    subnormal = (fitted.abs() < torch.finfo(dtype).tiny) & (weights != 0)
+    lost = ~fitted.isfinite() | subnormal
+    if lost.any():
+        got = weights[lost][0].item()
+        raise ValueError(f"{name}: expected weights that fit {numpy_dtype(dtype)}, got {got}")
+    return fitted
 
 
 def key_weights(weights: object, scores: Numeric[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """Key weights that broadcast to a tensor of scores, in its dtype: non-negative, finite.
+    """Key weights that broadcast to a tensor of scores: non-negative, finite.
 
     Raises:
         TypeError, ValueError: as ``real_tensor``; a negative weight; a shape that does not
@@ -157,7 +176,7 @@ def key_weights(weights: object, scores: Numeric[Tensor, "..."]) -> Float[Tensor
 
     Example:
         >>> key_weights(torch.tensor([1, 0]), torch.zeros(3, 2))
-        tensor([1., 0.])
+        tensor([1., 0.], dtype=torch.float64)
     """
     tensor = real_tensor("key_weights", weights, scores.device)
     fits = tensor.ndim > 0 and _broadcast(tensor.shape, scores.shape) == scores.shape
@@ -166,7 +185,7 @@ def key_weights(weights: object, scores: Numeric[Tensor, "..."]) -> Float[Tensor
         raise ValueError(f"key_weights: expected a shape that fits scores {expected}, got {got}")
     if (tensor < 0).any():
         raise ValueError(f"key_weights: expected weights >= 0, got {tensor.min().item()}")
-    return tensor.to(scores.dtype)
+    return tensor
 
 
 def first_index(mask: Bool[Tensor, "*shape"]) -> int | tuple[int, ...]:

@@ -91,6 +91,82 @@ def test_a_mask_per_query_keeps_values_apart() -> None:
     assert queries.grad[0] == 0
 
 
+def masked_distance(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """Minus the squared distance, with no key admitted that lies right of its query."""
+    return negative_squared_distance(q, k).masked_fill(k[..., None, :, 0] > q, -math.inf)
+
+
+def in_numpy(q: Any, k: Any) -> Any:
+    return np.where(k[None, :, 0] > q, -np.inf, reference.negative_squared_distance(q, k))
+
+
+NOT_READ = [
+    # A score of -inf, from a mask.
+    (reference.softmax, masked_distance, in_numpy, [0.0, 1.0, 9.0]),
+    (reference.sparsemax, masked_distance, in_numpy, [0.0, 1.0, 9.0]),
+    (reference.hardmax(), masked_distance, in_numpy, [0.0, 1.0, 9.0]),
+    # A score of -inf, from a key that is not finite.
+    (reference.softmax, *SCORES["distance"], [0.0, 1.0, math.inf]),
+    (reference.hardmax(ties="first"), *SCORES["distance"], [0.0, 1.0, -math.inf]),
+    (reference.softmax, *SCORES["dot_product"], [0.0, 1.0, -math.inf]),
+    # An admitted key that is not chosen.
+    (reference.hardmax(), *SCORES["distance"], [0.0, 1.0, 9.0]),
+    (reference.hardmax(ties="first"), *SCORES["distance"], [0.0, 1.0, 9.0]),
+    (reference.top_m(2), *SCORES["distance"], [0.0, 1.0, 9.0]),
+    (reference.sparsemax, *SCORES["distance"], [0.0, 1.0, 9.0]),
+    (reference.softmax, *SCORES["distance"], [0.0, 1.0, 900.0]),
+]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 1.0]])
+@pytest.mark.parametrize(("normalizer", "score", "theirs", "keys"), NOT_READ)
+def test_a_value_of_weight_zero_is_not_read(
+    normalizer: Normalizer, score: Any, theirs: Any, keys: Any, weights: Any, value: float
+) -> None:
+    q, k, v = (
+        torch.tensor(rows, dtype=torch.float64)[:, None].requires_grad_()
+        for rows in ([1.0, 2.0], keys, [5.0, 8.0, value])
+    )
+    w = None if weights is None else torch.tensor(weights, dtype=torch.float64)
+    found = attention(q, k, v, score=score, normalizer=normalizer, key_weights=w)
+    without = None if w is None else w[:2]
+    expected = attention(q, k[:2], v[:2], score=score, normalizer=normalizer, key_weights=without)
+    assert torch.equal(found, expected)
+    arrays = [tensor.detach().numpy() for tensor in (q, k, v)]
+    with np.errstate(invalid="ignore"):
+        there = None if w is None else w.numpy()
+        shared = {"score": theirs, "normalizer": normalizer, "key_weights": there}
+        read = np.isfinite(reference.attention(*arrays, **shared))
+    assert np.array_equal(found.detach().isfinite().numpy(), read)
+    assert read.all()
+    found.sum().backward()
+    for tensor in (q, k, v):
+        assert tensor.grad is None or tensor.grad.isfinite().all()
+    assert v.grad[2] == 0
+
+
+def test_a_value_that_is_read_shows() -> None:
+    shared = {"score": negative_squared_distance, "normalizer": reference.hardmax()}
+    queries, values = torch.tensor([[0.0], [9.0]]), torch.tensor([[5.0, 1.0], [math.nan, 2.0]])
+    found = attention(queries, queries, values, **shared)
+    assert found[0].tolist() == [5.0, 1.0]
+    assert found[1, 0].isnan()
+    assert found[1, 1] == 2
+
+
+@pytest.mark.parametrize("gamma", [1e-50, 1, 1e10, 1e300])
+def test_gamma_enters_after_the_maximum_is_taken_off(gamma: Any) -> None:
+    ones, keys = torch.ones(1, 1), torch.tensor([[3.0], [2.0], [3.0]])
+    values = torch.tensor([[1.0], [10.0], [100.0]])
+    for normalizer in (reference.hardmax(), reference.top_m(2), reference.linear):
+        shared = {"normalizer": normalizer, "gamma": gamma}
+        found = attention(ones, keys, values, score=dot_product, **shared)
+        arrays = (tensor.numpy() for tensor in (ones, keys, values))
+        expected = reference.attention(*arrays, score=reference.dot_product, **shared)
+        assert found.tolist() == expected.tolist()
+
+
 def test_no_admitted_key_writes_nothing() -> None:
     shared = {"score": dot_product, "normalizer": reference.softmax}
     ones = torch.ones(2, 1, requires_grad=True)

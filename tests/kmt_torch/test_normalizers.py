@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import reference
 from kmt_torch.normalizers import first_argmax, leftmost, normalize, torch_normalizer
-from reference.bounds import gamma_n, unit_roundoff
+from reference.bounds import gamma_n, softmax_weight_error, unit_roundoff
 from reference.normalizers import Normalizer
 
 RATIONAL = [
@@ -64,15 +64,21 @@ def test_equals_the_exact_reference(
     assert np.array_equal(found.numpy(), expected.astype(found.numpy().dtype))
 
 
+def sparsemax_error(spread: int, weight: int, keys: int) -> float:
+    """Rounding of a sparsemax weight, for whole scores spread so far and whole key weights.
+
+    Mass and moment are whole, so that tau, a difference, a product, their sum over K keys and a
+    quotient round; tau is no larger than the spread plus 2.
+    """
+    return weight * (spread + 2) * gamma_n(2 * keys + 8, unit_roundoff(float))
+
+
 @given(score_rows())
 def test_sparsemax_is_within_rounding_of_the_exact_reference(case: Any) -> None:
     scores, weights = case
     expected = in_fractions(reference.sparsemax, scores, weights)
     found = reference.exact(in_torch(reference.sparsemax, scores, weights).numpy())
-    keys = scores.shape[1]
-    # Scores spread over 6 and key weights are at most 3; mass and moment are whole, so that tau, a
-    # difference, a product, their sum over K keys and a quotient round.
-    assert (np.abs(found - expected) <= 3 * 8 * gamma_n(2 * keys + 8, unit_roundoff(float))).all()
+    assert (np.abs(found - expected) <= sparsemax_error(6, 3, scores.shape[1])).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -85,9 +91,10 @@ def test_softmax_is_within_rounding_of_the_reference(dtype: Any, data: st.DataOb
         reference.softmax, torch.tensor(scores), None if w is None else torch.tensor(w)
     ).numpy()
     expected = reference.softmax(scores, w)
-    # Both exponentials are good to a few units, and K of them are summed.
-    bound = gamma_n(2 * scores.shape[1] + 20, unit_roundoff(dtype)) * expected
-    assert (np.abs(found - expected) <= bound).all()
+    # Both are within the bound of the true weights, by a factor; and the scores are the same.
+    error = softmax_weight_error(scores.shape[1], unit_roundoff(dtype))
+    bound = 2 * error / (1 - error) * expected.astype(float)
+    assert (np.abs(found.astype(float) - expected) <= bound).all()
 
 
 @given(score_rows(), st.integers(0, 10))
@@ -97,6 +104,95 @@ def test_gumbel_max_equals_the_reference_on_one_draw(case: Any, seed: int) -> No
     w = None if weights is None else (weights > 0).astype(np.float64)
     normalizer = reference.gumbel_max(noise)
     assert np.array_equal(in_torch(normalizer, scores, w).numpy(), normalizer(scores, w))
+
+
+@pytest.mark.parametrize("gap", [1e-9, -1e-9])
+def test_the_noise_is_not_rounded_to_the_dtype_of_the_scores(gap: float) -> None:
+    normalizer = reference.gumbel_max(np.array([[1.0, 1.0 + gap]]))  # a tie in float32
+    scores = np.zeros((1, 2), np.float32)
+    found = normalize(normalizer, torch.tensor(scores))
+    assert found.tolist() == [[0.0, 1.0] if gap > 0 else [1.0, 0.0]]
+    assert np.array_equal(found.numpy(), normalizer(scores))
+
+
+FINITE_GAMMAS = [
+    (reference.hardmax(), [0.0, 2.0, 1.0], 1e-50, [0.0, 1.0, 0.0]),
+    (reference.hardmax(ties="first"), [0.0, 2.0, 1.0], 1e-50, [0.0, 1.0, 0.0]),
+    (reference.top_m(1), [0.0, 2.0, 1.0], 1e-50, [0.0, 1.0, 0.0]),
+    (reference.linear, [0.0, 3.0, 1.0], 1e-50, [0.0, 0.75, 0.25]),
+    (reference.linear, [0.0, 3.0, 1.0], 1e50, [0.0, 0.75, 0.25]),
+    (reference.softmax, [-1e30, -2e30], 1e10, [1.0, 0.0]),
+    (reference.softmax, [1e30, 1e30, -2e30], 1e10, [0.5, 0.5, 0.0]),
+    (reference.sparsemax, [1e30, 1e30, -2e30], 1e10, [0.5, 0.5, 0.0]),
+    (reference.softmax, [2.0, -math.inf], 1e-50, [1.0, 0.0]),
+    (reference.gumbel_max(np.zeros((1, 2))), [-1e30, -2e30], 1e10, [1.0, 0.0]),
+]
+
+
+@pytest.mark.parametrize(("normalizer", "scores", "gamma", "expected"), FINITE_GAMMAS)
+def test_gamma_where_a_scaled_score_would_not_fit(
+    normalizer: Normalizer, scores: Any, gamma: float, expected: Any
+) -> None:
+    row = np.array([scores], np.float32)
+    ours = torch.tensor(row, requires_grad=True)
+    found = normalize(normalizer, ours, gamma=gamma)
+    assert found.tolist() == [expected]
+    if -math.inf not in scores:
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert normalizer(row, gamma=gamma).tolist() == [expected]
+    if found.requires_grad:
+        found.square().sum().backward()
+        assert ours.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("normalizer", [reference.softmax, reference.hardmax()], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_only_ratios_of_key_weights_count(normalizer: Normalizer, dtype: Any) -> None:
+    largest = np.finfo(dtype).max
+    scores = np.zeros((2, 3), dtype)
+    for size in (largest / 2, 1.0, 1e-6, float(np.finfo(dtype).tiny)):
+        weights = np.array([1.0, 2.0, 1.0]) * size
+        found = normalize(normalizer, torch.tensor(scores), torch.tensor(weights.astype(dtype)))
+        assert found.tolist() == [[0.25, 0.5, 0.25]] * 2
+        assert np.array_equal(found.numpy(), normalizer(scores, weights.astype(dtype)))
+
+
+def test_weights_in_a_batch_are_scaled_apart() -> None:
+    weights = torch.tensor([[[1e38, 3e38]], [[1e-30, 3e-30]], [[0.0, 0.0]]])
+    found = normalize(reference.hardmax(), torch.zeros(3, 1, 2), weights)
+    for element, expected in zip(weights, found, strict=True):
+        alone = normalize(reference.hardmax(), torch.zeros(1, 2), element)
+        assert torch.equal(alone, expected)
+    assert found[2].tolist() == [[0.0, 0.0]]
+
+
+# Key weights in float64, scores in float32: whether they fit, in both backends.
+KEY_WEIGHTS = [
+    ([1.0, 2.0], True),
+    ([1.0, 0.0], True),
+    ([1e-60, 2e-60], True),  # of one size: scaled before they are cast
+    ([1e60, 2e60], True),
+    ([1.0, 1e-60], False),
+    ([1.0, 1e-40], False),  # subnormal
+    ([1e30, 1e-30], False),
+]
+
+
+@pytest.mark.parametrize(("weights", "fits"), KEY_WEIGHTS)
+def test_both_backends_take_the_same_key_weights(weights: Any, fits: bool) -> None:
+    scores = np.zeros((1, 2), np.float32)
+    w = np.array(weights)
+    run = [
+        lambda: reference.softmax(scores, w).tolist(),
+        lambda: normalize(reference.softmax, torch.tensor(scores), torch.tensor(w)).tolist(),
+    ]
+    if fits:
+        ours, theirs = (backend() for backend in run)
+        assert ours == theirs
+        return
+    for backend in run:
+        with pytest.raises(ValueError, match="key_weights: expected weights that fit float32, got"):
+            backend()
 
 
 @pytest.mark.parametrize("normalizer", ALL, ids=lambda n: type(n).__name__)
@@ -136,7 +232,16 @@ def test_weight_two_is_a_key_twice(normalizer: Normalizer, data: st.DataObject) 
     once = in_torch(normalizer, scores, np.array([2.0] + [1.0] * (scores.shape[1] - 1)))
     twice = in_torch(normalizer, np.concatenate([scores[:, :1], scores], 1), None)
     together = torch.cat([twice[:, :1] + twice[:, 1:2], twice[:, 2:]], 1)
-    assert ((once - together).abs() <= 2 * gamma_n(20, unit_roundoff(float))).all()
+    keys = scores.shape[1] + 1
+    if normalizer is reference.softmax:
+        # Each is within its bound of one true weight; the sum of two rounds once more.
+        error = softmax_weight_error(keys, unit_roundoff(float))
+        bound = (2 * error / (1 - error) + unit_roundoff(float)) * together
+    elif normalizer is reference.sparsemax:
+        bound = sparsemax_error(3, 2, keys)
+    else:  # quotients of whole numbers, rounded once each; so is their sum
+        bound = gamma_n(3, unit_roundoff(float)) * together
+    assert ((once - together).abs() <= bound).all()
 
 
 @pytest.mark.parametrize(
@@ -157,8 +262,15 @@ def test_known_values(normalizer: Normalizer, scores: Any, expected: Any) -> Non
 
 
 def test_sparsemax_of_a_decimal() -> None:
-    found = normalize(reference.sparsemax, torch.tensor([0.175, 0.0, -2.0], dtype=torch.float64))
-    assert found.tolist() == pytest.approx([0.5875, 0.4125, 0], rel=1e-15, abs=0)
+    # Two keys are left, 0.175 apart: (1 + 0.175)/2 and (1 - 0.175)/2.
+    scores = np.array([0.175, 0.0, -2.0])
+    found = reference.exact(normalize(reference.sparsemax, torch.tensor(scores)).numpy())
+    apart = reference.exact(scores)[0]
+    expected = reference.exact([(1 + apart) / 2, (1 - apart) / 2, 0])
+    # The moment, tau (two operations), a difference, the sum of both and a quotient, each of
+    # numbers up to 2.
+    assert (np.abs(found - expected) <= reference.exact(2 * gamma_n(7, 2.0**-53))[()]).all()
+    assert found[2] == 0
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -39,20 +40,6 @@ pytestmark = pytest.mark.usefixtures("without_shape_checks")
         ),
         (X, C, torch.eye(2) * -1, ValueError, "weights: expected weights >= 0, got -1.0 at index"),
         (X, C, torch.tensor([[1, 0], [0, 0]]), ValueError, "weights: expected a positive sum"),
-        (
-            X,
-            C,
-            torch.full((2,), 1e-60, dtype=torch.float64),
-            ValueError,
-            "weights: expected a positive",
-        ),
-        (
-            X,
-            C,
-            torch.full((2,), 3e38),
-            ValueError,
-            "weights: expected a finite sum in torch.float32",
-        ),
         (X, torch.ones(3, 1), None, ValueError, "centers: expected shape (2, 1) for this circuit"),
         (
             X.expand(2, 2),
@@ -74,6 +61,64 @@ def test_bad_input_is_named(
     with pytest.raises(error) as raised:
         module(points, centers, weights=weights)
     assert str(raised.value).startswith(message)
+
+
+# Sample weights in float64, points in float32: what both backends take and refuse, in these words.
+WEIGHTS = [
+    ([1.0, 3.0], None),
+    ([0.0, 1e-30], None),
+    ([1e30, 3e30], None),
+    ([1e-36, 3e-36], None),
+    ([0.0, 0.0], "weights: expected a positive sum, got only zeros"),
+    ([1.0, 1e-60], "weights: expected weights that fit float32, got 1e-60"),
+    ([1e-60, 1e-60], "weights: expected weights that fit float32, got 1e-60"),
+    ([1.0, 1e-40], "weights: expected weights that fit float32, got 1e-40"),
+    ([1.0, 1e60], "weights: expected weights that fit float32, got 1e+60"),
+    ([1.0, -1.0], "weights: expected weights >= 0, got -1.0 at index 1"),
+]
+
+
+@pytest.mark.parametrize(("weights", "message"), WEIGHTS)
+def test_both_backends_take_and_refuse_the_same_weights(weights: Any, message: str | None) -> None:
+    circuit = reference.dot_product_circuit(d=1, k=2)
+    w = torch.tensor(weights, dtype=torch.float64)
+    backends = [
+        lambda: circuit.run(X.numpy(), C.numpy(), 1, weights=w.numpy()).centers.tolist(),
+        lambda: CircuitModule(circuit)(X, C, weights=w).centers.tolist(),
+    ]
+    if message is None:
+        theirs, ours = (backend() for backend in backends)
+        assert ours == theirs
+        return
+    for backend in backends:
+        with pytest.raises(ValueError) as raised:  # noqa: PT011 - the whole message is compared
+            backend()
+        assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("scale", "dtype", "fits"),
+    [
+        (2.0**40, torch.float32, False),
+        (2.0**40, torch.float64, True),
+        (2.0**-40, torch.float32, False),
+        (2.0**10, torch.float32, True),
+        (2.0**10, torch.float16, True),
+    ],
+)
+def test_both_backends_take_the_same_scales(scale: float, dtype: Any, fits: bool) -> None:
+    circuit = reference.dot_product_circuit(d=1, k=2, feedforward="squared_relu", scale=scale)
+    points, centers = X.to(dtype), C.to(dtype)
+    backends = [
+        lambda: circuit.run(points.numpy(), centers.numpy(), 1).centers,
+        lambda: CircuitModule(circuit)(points, centers).centers.numpy(),
+    ]
+    for backend in backends:
+        if fits:
+            assert np.isfinite(backend()).all()
+            continue
+        with pytest.raises(ValueError, match=r"^scale: expected between .* in float32, got"):
+            backend()
 
 
 def test_data_must_be_where_the_circuit_is(module: CircuitModule) -> None:
