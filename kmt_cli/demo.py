@@ -133,9 +133,9 @@ def run_demo(
     console.print("\nAll runs:\n")
     console.print(_runs_table(outcomes, console.width))
     console.print(
-        "[dim]Labels: summed over the layers. Of bound: the largest difference of a center, as a "
-        "share of its bound. Free run: layers whose labels are those of Lloyd's own trajectory "
-        "(shown, not judged).[/dim]"
+        "[dim]Labels: summed over the layers. Of bound: the largest share of its bound that the "
+        "difference of a center's coordinate takes up. Free run: layers whose labels are "
+        "those of Lloyd's own trajectory (shown, not judged).[/dim]"
     )
     for outcome in outcomes:
         for line in report.reason_lines(outcome):

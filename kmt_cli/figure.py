@@ -25,6 +25,8 @@ FAINT = "#9a9a9a"
 COLORS = ("#e69f00", "#56b4e9", "#009e73", "#d55e00", "#cc79a7", "#3b7dd8", "#8c8c8c")
 MARKERS = ("o", "^", "s")
 POINTS_DRAWN = 1500
+"""More points than this hide one another, and make the SVG large; evenly spaced rows are drawn."""
+
 NUMBERED = 30
 """More clusters than this are not numbered: the numbers would hide them."""
 

@@ -174,14 +174,21 @@ def print_table(console: Console, outcome: Outcome) -> None:
     console.print(step_table(outcome, console.width))
     console.print(
         "[dim]Each step is judged against Lloyd's step from the centers that entered it; the "
-        "objective is that of the centers that left it. The center difference is the one that "
-        f"takes up most of its bound, of all coordinates{_legend(console.width)}.[/dim]"
+        f"objective is that of the centers that left it. {_legend(console.width)}.[/dim]"
     )
 
 
 def _legend(width: int) -> str:
-    """How the columns of the center difference show it."""
-    return ", with that bound" if width >= FULL_WIDTH else ", as a share of that bound"
+    """What the columns of the center difference show, as the oracle reports it."""
+    if width >= FULL_WIDTH:
+        return (
+            "Center diff. and bound are those of one coordinate: of all that are judged, the one "
+            "whose difference is the largest share of its bound"
+        )
+    return (
+        "Diff. of bound is the largest share of its bound that the difference of a center's "
+        "coordinate takes up, of all that are judged"
+    )
 
 
 def print_footer(console: Console, outcome: Outcome) -> None:

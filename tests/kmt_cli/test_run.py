@@ -135,7 +135,7 @@ def test_printed_figures_are_those_of_the_classical_algorithm(kmt: Any) -> None:
         else:
             assert row[6:8] == ["0", "-"]
     assert any(row[7] != "-" for row in rows)
-    assert "takes up most of its bound" in " ".join(out.split())
+    assert "whose difference is the largest share of its bound" in " ".join(out.split())
     start = re.search(r"objective (\S+)", out.partition("step")[0])
     assert start
     assert shows(start[1], objective(points, centers[0]))
