@@ -164,6 +164,9 @@ class Sparsemax(Normalizer):
         self, shifted: Real[Array, "*rows n"], weights: Real[Array, "..."]
     ) -> Real[Array, "*rows n"]:
         spread = np.broadcast_to(weights, shifted.shape)
+        # tau >= -1/w of a maximum: what scores less gets nothing, and may count as that much.
+        top = np.where(shifted == 0, spread, zeros((1,), shifted.dtype)).max(axis=-1, keepdims=True)
+        shifted = np.maximum(shifted, -1 / np.where(top > 0, top, top + 1))
         order = np.argsort(-shifted, axis=-1, kind="stable")
         s, w = np.take_along_axis(shifted, order, -1), np.take_along_axis(spread, order, -1)
         mass, moment = np.cumsum(w, axis=-1), np.cumsum(w * s, axis=-1)
