@@ -12,6 +12,7 @@ import reference
 from kmt_torch import attention, dot_product, negative_squared_distance
 from kmt_torch.attention import scaled_scores
 from oracle.strategies import lattice_problems
+from reference.bounds import mean_error
 from reference.normalizers import Normalizer
 from reference.validation import Problem
 
@@ -39,12 +40,11 @@ def test_equals_the_exact_reference(
     assert np.array_equal(found.numpy(), expected.astype(np.float64))
 
 
-def test_the_mean_of_equal_rows_is_that_row() -> None:
+def test_the_mean_of_equal_rows_is_that_row_where_their_sum_is_exact() -> None:
     rows = torch.full((3000, 1), 0.1)
     shared = {"score": dot_product, "normalizer": reference.hardmax()}
-    total = 3000 * rows[0].double()
     mean = attention(rows[:1] * 0, rows, rows, **shared)
-    assert abs(mean.item() - total.item() / 3000) <= 3000 * 2**-24 * 0.1
+    assert abs(mean.item() - rows[0].item()) <= mean_error(rows[0].item(), 3000, 2.0**-24)
     assert torch.equal(
         attention(rows[:1] * 0, rows, rows * 0 + 50, **shared), torch.tensor([[50.0]])
     )
