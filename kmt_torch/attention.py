@@ -4,7 +4,7 @@
 
 gamma enters where the row's maximum has been taken off, which changes nothing in exact arithmetic.
 Dense: the whole matrix of scores is held. The weighted sum is divided by the sum of the weights'
-numerators *after* the values are summed, so that the average over m equal rows is that row exactly
+numerators *after* the values are summed, so that an average of m equal codes is that code exactly
 wherever their sum is, as for codes.
 """
 

@@ -19,6 +19,7 @@ compared with the means of the points under the labels that came *back*.
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -136,6 +137,8 @@ class StepReport:
         center_bound: the bound of that coordinate.
         reasons: why the hypothesis is not met, or what departs, one line each.
         points: the indices of the points that the reasons speak of.
+        tied: the indices of the points whose margin is within the bound (a tie, in exact
+            arithmetic).
 
     Example:
         >>> x, c = np.array([[0.0], [1.0]]), np.array([[0.0]])
@@ -152,6 +155,7 @@ class StepReport:
     center_bound: float
     reasons: tuple[str, ...] = ()
     points: tuple[int, ...] = ()
+    tied: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +230,7 @@ def judge_step(
     weights: Real[Array, " n"] | None = None,
     radius: float | None = None,
     carried: Int64[Array, " n"] | None = None,
+    residue: bool = False,
 ) -> StepReport:
     """Judge one step.
 
@@ -240,6 +245,7 @@ def judge_step(
             the bias from step to step; default: of the points and centers given.
         carried: the labels of the step before, shape (n,), for circuits that erase them; None for a
             first step.
+        residue: whether label rows may hold more than codes, as after a tie of repeated points.
 
     Returns:
         The report.
@@ -276,7 +282,7 @@ def judge_step(
     different = (labels != nearest) & (is_exact | (excess > slack[rows, labels]))
 
     step = _Step(points, entering, labels, leaving, promise, weights, gap, slack, rivals, nearest)
-    unmet = _unmet(step, radius, carried)
+    unmet = _unmet(step, radius, carried, residue)
     free_points, free_centers = np.zeros(len(points), bool), np.zeros(len(entering), bool)
     for hypothesis in unmet:
         free_points |= hypothesis.points
@@ -312,6 +318,7 @@ def judge_step(
         center_bound=float(bound[worst]),
         reasons=tuple(reasons + [hypothesis.reason for hypothesis in unmet]),
         points=tuple(named.tolist()),
+        tied=tuple(np.flatnonzero(rivals.any(axis=1)).tolist()),
     )
 
 
@@ -341,8 +348,9 @@ def judge_run(
         >>> str(judge_run(x, run.center_history, run.label_history, promise).verdict)
         'within bound'
     """
-    radius = _largest_norm(points)
-    reports = []
+    radius, residue = _largest_norm(points), False
+    repeated = _repeated(points)
+    reports: list[StepReport] = []
     for t, labels in enumerate(label_history):
         radius = max(radius, _largest_norm(center_history[t]))
         reports.append(
@@ -355,8 +363,10 @@ def judge_run(
                 weights=weights,
                 radius=radius,
                 carried=label_history[t - 1] if t else None,
+                residue=residue,
             )
         )
+        residue |= bool(repeated[list(reports[-1].tied)].any())
     return RunReport(tuple(reports))
 
 
@@ -466,7 +476,7 @@ def _soft_bound(
     return (errors + rounding)[:, None]
 
 
-def _unmet(step: _Step, radius: float | None, carried: Array | None) -> list[_Unmet]:
+def _unmet(step: _Step, radius: float | None, carried: Array | None, residue: bool) -> list[_Unmet]:
     """The hypotheses of the promise that this step does not meet.
 
     A tie, a small margin, an empty or a light cluster concern some points and centers only, and
@@ -486,6 +496,8 @@ def _unmet(step: _Step, radius: float | None, carried: Array | None) -> list[_Un
     if promise.void:
         note(promise.void)
         return found
+    if residue and promise.no_tie and promise.score == "differences" and promise.dtype != object:
+        note("no tie of repeated points in a step before: averaged labels do not erase exactly")
     own = np.arange(k) == step.nearest[:, None]
     tied: Array = np.any(step.rivals, axis=1)
     if promise.no_tie and tied.any():
@@ -568,6 +580,13 @@ def _runner_up(gap: Array, nearest: Array) -> Array:
     """The smallest gap of a center other than the nearest, per point."""
     others = np.arange(gap.shape[1]) != nearest[:, None]
     return np.where(others, gap, math.inf).min(axis=1)
+
+
+def _repeated(points: Array) -> Bool[Array, " n"]:
+    """Which points occur more than once."""
+    rows = [tuple(row) for row in points.tolist()]
+    counts = Counter(rows)
+    return np.array([counts[row] > 1 for row in rows])
 
 
 def _ratio(difference: Array, bound: Array) -> Array:

@@ -16,7 +16,8 @@ With s_max the largest admitted score, M the admitted keys that reach it, and w 
     linear           w_i s_i / sum_j w_j s_j, for scores >= 0
 
 Each is written as *numerators* that are divided by their sum. A head divides once, after it has
-summed the values, and so an average over m equal rows is that row exactly, in floats too.
+summed the values, and so an average over m equal codes (small integers, whose sums are exact) is
+that code exactly, in floats too.
 
 Sources: Martins and Astudillo (1602.02068) for sparsemax; Gupta et al. (2106.06899) for top-m; Jang
 et al. (1611.01144) for Gumbel noise; Strobl et al. (2311.00208) for the two hard attentions. Key
@@ -242,7 +243,7 @@ class GumbelMax(Normalizer):
             msg = f"noise: expected the shape of the scores {shifted.shape}, got {self.noise.shape}"
             raise ValueError(msg)
         with np.errstate(divide="ignore"):
-            perturbed = shifted + self.noise + np.log(weights)
+            perturbed = shifted + self.noise + np.log(weights, dtype=self.noise.dtype)
         best = perturbed.max(axis=-1, keepdims=True)
         maxima = (perturbed == best) & (weights > 0)
         return _indicator(_leftmost(maxima), shifted.dtype)
@@ -326,9 +327,9 @@ def scale(scores: Real[Array, "*rows n"], gamma: Any) -> Real[Array, "*rows n"]:
     if is_exact(scores):
         return scores * exact(gamma)[()]
     limits = np.finfo(scores.dtype)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         scaled = scores * scores.dtype.type(min(float(gamma), limits.max))
-    return np.where(np.isfinite(scores), np.clip(scaled, limits.min, limits.max), scaled)
+    return np.where(np.isfinite(scores), np.clip(scaled, limits.min, limits.max), scores)
 
 
 def _admit(
@@ -345,7 +346,7 @@ def _admit(
     if key_weights is None:
         weights = zeros((1,), values.dtype) + 1
     else:
-        weights = check_key_weights(key_weights, values)
+        (weights,) = widen(check_key_weights(key_weights, values))
         if free_of_scale and not is_exact(weights) and weights.any():
             weights = np.ldexp(weights, -np.frexp(weights.max())[1])
         weights = fit_weights("key_weights", weights, values.dtype)

@@ -388,6 +388,8 @@ class Circuit:
         circuit = self.astype(dtype)
         tokens = circuit.embed(data.points, data.centers)
         w = None if data.weights is None else cast(data.weights, dtype)
+        if w is not None:
+            validation.beside_one(w)
         centers_seen, labels_seen, traces = [], [], []
         centers_seen.append(self.center_slots.read(tokens["centers"], "content"))
         for layer in range(layers):

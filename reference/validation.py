@@ -188,6 +188,25 @@ def fit_weights(name: str, weights: Real[Array, "..."], dtype: np.dtype[Any]) ->
     return fitted
 
 
+def beside_one(weights: Real[Array, " n"]) -> None:
+    """Sample weights of a circuit, in which a center's own key has weight 1.
+
+    Raises:
+        ValueError: the weights are so large that 1 is lost beside them.
+
+    Example:
+        >>> beside_one(np.array([2e38], np.float32))
+        Traceback (most recent call last):
+        ValueError: weights: expected weights up to 2.13e+37 in float32, got 2e+38
+    """
+    if weights.dtype == object:
+        return
+    largest, limit = float(weights.max()), 0.25 / float(np.finfo(weights.dtype).tiny)
+    if largest > limit:
+        msg = f"weights: expected weights up to {limit:.3g} in {weights.dtype}, got {largest:.3g}"
+        raise ValueError(msg)
+
+
 def squared_relu_scale(scale: Any, dtype: np.dtype[Any]) -> None:
     """The shift t of the squared-ReLU form: t^4 must neither overflow nor lose its digits.
 

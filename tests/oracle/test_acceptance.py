@@ -225,6 +225,23 @@ def test_a_tie_excuses_only_what_it_touches():
     assert touched.verdict is Verdict.HYPOTHESIS_NOT_MET
 
 
+def test_after_a_tie_of_repeated_points_labels_may_keep_a_residue():
+    """Ten points carry 1/5 of five codes; ten times 0.2 over 10 is not 0.2 in float32."""
+    points = np.array([[5, 0], [0, 1]] + [[0, 0]] * 10, np.float32)
+    centers = np.zeros((5, 2), np.float32)
+    circuit = distance_circuit(2, 5)
+    run = circuit.run(points, centers, 3)
+    promise = promise_of(circuit, points.dtype)
+    report = judge_run(points, run.center_history, run.label_history, promise)
+    assert report.verdict is Verdict.HYPOTHESIS_NOT_MET
+    assert "no tie of repeated points in a step before" in report.steps[1].reasons[0]
+    exactly = circuit.run(exact(points), exact(centers), 3)
+    report = judge_run(
+        exact(points), exactly.center_history, exactly.label_history, promise_of(circuit, object)
+    )
+    assert not any("step before" in reason for step in report.steps for reason in step.reasons)
+
+
 def test_an_empty_cluster_excuses_only_its_center():
     points, centers = np.array([[0.0], [1.0]]), np.array([[0.5], [9.0]])
     promise = promise_of(distance_circuit(1, 2), points.dtype)
