@@ -79,12 +79,30 @@ def _check_target(folder: Path) -> None:
         raise UserError(f"--output {folder}: {existing} is a file, expected a folder")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise UserError(f"--output {folder}: no permission to write in {existing}")
-    if folder.is_dir() and not (folder / "run.json").exists():
-        foreign = [name for name in CONTENTS if (folder / name).exists()]
-        if foreign:
-            raise UserError(
-                f"--output {folder}: holds a {foreign[0]} of something else; choose another folder"
-            )
+    if not folder.is_dir():
+        return
+    there = [name for name in CONTENTS if os.path.lexists(folder / name)]
+    for name in there:
+        if (folder / name).is_dir():
+            raise UserError(f"--output {folder}: {name} is a folder there; choose another folder")
+    if there and not _is_ours(folder / "run.json"):
+        name = "run.json" if "run.json" in there else there[0]
+        raise UserError(
+            f"--output {folder}: holds a {name} of something else; choose another folder"
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is the ``run.json`` of an earlier run."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError, RecursionError):
+        return False
+    return (
+        isinstance(content, dict)
+        and isinstance(content.get("kmt"), str)
+        and isinstance(content.get("settings"), dict)
+    )
 
 
 def write(outcome: Outcome, folder: Path) -> list[Path]:
@@ -145,6 +163,7 @@ def write_whole(folder: Path, writers: dict[str, Callable[[Path], Any]]) -> None
         for name, writer in writers.items():
             writer(scratch / name)
         if folder.exists():
+            check_target(folder)  # once more: writing took a while
             for name in writers:
                 (scratch / name).replace(folder / name)
             scratch.rmdir()

@@ -66,6 +66,13 @@ def encrypted(name: str) -> str:
     return text(bytes(content), name)
 
 
+def blocked(folder: str, name: str) -> str:
+    """A folder of an earlier run, with a folder where a file would go."""
+    Path(folder, name).mkdir(parents=True)
+    text('{"kmt": "0.1.0", "settings": {}}', f"{folder}/run.json")
+    return folder
+
+
 def call_with(make: Callable[[], str], *options: str) -> Callable[[], list[str]]:
     return lambda: [make(), "-k", "1", *options]
 
@@ -303,6 +310,22 @@ CASES: dict[str, tuple[Any, str]] = {
     "output_foreign": (
         lambda: ["iris", "-k", "3", "--output", str(Path(text("x", "labels.npy")).parent)],
         r"--output \.: holds a labels\.npy of something else",
+    ),
+    **{
+        f"output_foreign_report_{number}": (
+            lambda content=content: [
+                *("iris", "-k", "3", "--output"),
+                str(Path(text(content, "run.json")).parent),
+            ],
+            r"--output \.: holds a run\.json of something else",
+        )
+        for number, content in enumerate(
+            ("{}", "[]", "not JSON", b"\xff", "[" * 100_000, '{"kmt": 1, "settings": {}}')
+        )
+    },
+    "output_folder_in_the_way": (
+        lambda: ["iris", "-k", "3", "--output", blocked("o", "figure.png")],
+        r"--output o: figure\.png is a folder there; choose another folder",
     ),
 }
 
