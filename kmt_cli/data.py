@@ -6,6 +6,7 @@ refused with one line that says where the trouble is, by line and column where t
 
 import csv
 import difflib
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -86,6 +87,8 @@ wine, digits, breast-cancer, gaussians); did you mean iris?
 
 def _load(data: str, reading: Reading, seed: int) -> DataSet:
     """The same; what the operating system says goes through."""
+    if not data:
+        raise UserError("DATA: expected a file or the name of a built-in data set, got ''")
     path = Path(data)
     if data in BUILT_IN and not path.is_file():
         if reading != Reading():
@@ -222,16 +225,20 @@ def _read_csv(path: Path, reading: Reading) -> Array:
         raise UserError(f"--delimiter: expected one character, got {reading.delimiter!r}")
     rows = _rows(path, delimiter)
     names = rows.pop(0)[1] if reading.skip_header and rows else None
+    if names == [] and rows:
+        raise UserError(f"{path}: line 1 is empty, expected a header")
     if not rows:
         raise UserError(f"{path}: holds no row of numbers")
     width = len(names) if names is not None else len(rows[0][1])
     first = "the header" if names is not None else f"line {rows[0][0]}"
     for line, cells in rows:
         if cells == []:
-            raise UserError(f"{path}: line {line} is empty, expected {width} columns")
+            more = f", expected {_counted(width)}" if width else ""
+            raise UserError(f"{path}: line {line} is empty{more}")
         if len(cells) != width:
             raise UserError(
-                f"{path}: line {line}: expected {width} columns like {first}, got {len(cells)}"
+                f"{path}: line {line}: expected {_counted(width)} like {first}, got {len(cells)}"
+                + _other_delimiter("".join(cells), "; ")
             )
     chosen = _columns(path, reading.columns, names, width)
     if names is None:
@@ -279,15 +286,40 @@ def _columns(path: Path, wanted: Sequence[str], names: list[str] | None, width: 
 
 
 def _refuse_header(path: Path, rows: list[Row], chosen: list[int]) -> None:
-    """Say so when the first line holds a word above a number."""
+    """Say so when the first line is words, and a number stands below one of them."""
     line, first = rows[0]
+    if any(cell.strip() and not _is_word(cell) for cell in first):
+        return
     for j in chosen:
         word = first[j].strip()
-        if word and not _is_number(word) and any(_is_number(cells[j]) for _, cells in rows[1:]):
+        if word and any(_is_number(cells[j]) for _, cells in rows[1:]):
             raise UserError(
                 f"{path}: line {line} looks like a header ({word!r} in column {j + 1}, above "
                 "numbers); --skip-header reads past it"
             )
+
+
+def _is_word(cell: str) -> bool:
+    """Whether a cell may be a name: neither a number nor a number gone wrong.
+
+    Example:
+        >>> [_is_word(cell) for cell in ("width", "1", "1_000", "\u22125")]
+        [True, False, False, False]
+    """
+    text = cell.strip()
+    begins_with_digit = re.match(r"\W*\d", text) is not None
+    return text.isprintable() and not begins_with_digit and not _is_number(text)
+
+
+def _counted(columns: int) -> str:
+    """A number of columns, in words."""
+    return "1 column" if columns == 1 else f"{columns} columns"
+
+
+def _other_delimiter(text: str, before: str = "") -> str:
+    """A hint where something that may separate columns is inside them; empty if nothing is."""
+    other = next((mark for mark in ";\t|" if mark in text), None)
+    return f"{before}is the delimiter {other!r}? (--delimiter)" if other else ""
 
 
 def _number(path: Path, line: int, column: int, cell: str) -> float:
@@ -297,12 +329,9 @@ def _number(path: Path, line: int, column: int, cell: str) -> float:
         raise UserError(f"{where}: missing value")
     if not _is_number(cell):
         shown = repr(cell if len(cell) <= 40 else cell[:37] + "...")
-        other = next((mark for mark in ";\t|" if mark in cell), None)
-        hint = (
-            f"is the delimiter {other!r}? (--delimiter)"
-            if other
-            else "--column takes the columns that are numbers"
-        )
+        hint = _other_delimiter(cell) or "--column takes the columns that are numbers"
+        if re.fullmatch(r"[-+]?\d+,\d+", cell.strip()):
+            hint = "write a decimal point for the comma"
         raise UserError(f"{where}: expected a number, got {shown}; {hint}")
     value = float(cell)
     if not np.isfinite(value):
@@ -316,4 +345,14 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return "_" not in cell
+    return is_plain(cell)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a number is written as files write it: no underscores, no digits beyond ASCII.
+
+    Example:
+        >>> is_plain("1000"), is_plain("1_000"), is_plain("\uff11")
+        (True, False, False)
+    """
+    return "_" not in text and text.strip().isascii()

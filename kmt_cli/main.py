@@ -1,5 +1,6 @@
 """The commands. ``main`` is the console script ``kmt``."""
 
+import contextlib
 import io
 import os
 import sys
@@ -10,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from kmt_cli import files, report
-from kmt_cli.data import BUILT_IN, Reading, load
-from kmt_cli.errors import UserError
+from kmt_cli.data import BUILT_IN, Reading, is_plain, load
+from kmt_cli.errors import UserError, reason_of
 from kmt_cli.experiment import Settings, run_experiment
 
-OK, DEPARTS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+OK, DEPARTS, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
 app = typer.Typer(
     name="kmt",
@@ -48,10 +49,22 @@ def number(text: str) -> float:
     return _parsed(float, text, "a number")
 
 
+def folder_name(text: str) -> Path:
+    """An option that is a folder; the empty name would be the current one.
+
+    Example:
+        >>> folder_name("here").name
+        'here'
+    """
+    if not str(text):
+        raise typer.BadParameter("expected a folder, got ''")
+    return Path(text)
+
+
 def _parsed(kind: Callable[[str], Any], text: Any, noun: str) -> Any:
     """A number in plain notation: Python's underscores are refused here as in CSV files."""
     try:
-        if "_" not in str(text):
+        if is_plain(str(text)):
             return kind(text)
     except ValueError:
         pass
@@ -171,6 +184,8 @@ def run(
         Path | None,
         typer.Option(
             help="Folder for the files; default kmt-out/DATA-kK-CIRCUIT-NORMALIZER.",
+            parser=folder_name,
+            metavar="PATH",
             rich_help_panel=NUMBERS,
         ),
     ] = None,
@@ -222,7 +237,9 @@ def run(
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("kmt-out/demo"),
+    output: Annotated[
+        Path, typer.Option(help="Folder for the files.", parser=folder_name, metavar="PATH")
+    ] = Path("kmt-out/demo"),
 ) -> int:
     """Digits and gaussians through four circuits, and how softmax does without a margin."""
     from kmt_cli.demo import run_demo
@@ -250,7 +267,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the command line without the name of the program; None takes the process's own.
 
     Returns:
-        The exit code: 0; 1 if a step departs from Lloyd's algorithm; 2 for bad input.
+        The exit code: 0; 1 if a step departs from Lloyd's algorithm; 2 for bad input; 141 if
+        whoever reads the output has gone.
 
     Example:
         >>> main(["run", "iris", "-k", "0"])
@@ -270,10 +288,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("not enough memory for this many points and clusters")
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read the output is gone; so that Python does not complain at exit:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
+    except (BrokenPipeError, SystemExit):  # rich and typer make the second of the first
+        _drop_output()
+        return BROKEN_PIPE
+    except OSError as error:
+        _drop_output()
+        return _complain(f"{error.filename or 'standard output'}: {reason_of(error)}")
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's way to say that it is for the user
             raise
@@ -281,6 +301,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == INTERRUPTED:  # what typer makes of an interrupt
         return _complain("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else OK
+
+
+def _drop_output() -> None:
+    """No one takes the rest of the output; without this Python complains at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str, code: int = BAD_INPUT) -> int:

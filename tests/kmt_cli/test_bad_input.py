@@ -1,6 +1,8 @@
 """Bad input: one line on stderr that names what is wrong, exit code 2, nothing left behind."""
 
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -170,6 +172,39 @@ CASES: dict[str, tuple[Any, str]] = {
         call_with(lambda: text('"1\n",2\n3,x\n')),
         r"line 3, column 2: expected a number, got 'x'",
     ),
+    **{
+        f"csv_bad_cell_in_line_1_{number}": (
+            lambda row=row: [text(f"{row}\n3,4\n"), "-k", "1"],
+            rf"line 1, column 1: expected a number, got {re.escape(repr(row.split(',')[0]))};",
+        )
+        for number, row in enumerate(
+            ("1_000,2", "0x10,2", "\N{MINUS SIGN}5,x", "\0" + "5,x", "\N{FULLWIDTH DIGIT ONE},x")
+        )
+    },
+    "csv_leading_blank_line": (
+        call_with(lambda: text("\n1,2\n")),
+        r"data\.csv: line 1 is empty$",
+    ),
+    "csv_blank_header": (
+        call_with(lambda: text("\n1,2\n"), "--skip-header"),
+        r"data\.csv: line 1 is empty, expected a header",
+    ),
+    "csv_one_column": (
+        call_with(lambda: text("1\n2,3\n")),
+        r"line 2: expected 1 column like line 1, got 2",
+    ),
+    "csv_decimal_commas": (
+        call_with(lambda: text("1,5;2,5\n3,4;5,6\n")),
+        r"line 1, column 2: expected a number, got '5;2'; is the delimiter ';'\? \(--delimiter\)",
+    ),
+    "csv_decimal_comma": (
+        call_with(lambda: text("1,5;2,5\n3,4;5,6\n"), "--delimiter", ";"),
+        r"got '1,5'; write a decimal point for the comma",
+    ),
+    "csv_other_delimiter_below": (
+        call_with(lambda: text("1,2\n3;4\n")),
+        r"line 2: expected 2 columns like line 1, got 1; is the delimiter ';'\?",
+    ),
     "csv_binary": (call_with(lambda: text(b"\x80\x81\n")), r"data\.csv: not a text file in UTF-8"),
     "csv_column_number": (
         call_with(lambda: text("1,2\n"), "--column", "3"),
@@ -192,6 +227,7 @@ CASES: dict[str, tuple[Any, str]] = {
         r"--array is for NPZ files",
     ),
     # names
+    "no_name": (lambda: ["", "-k", "1"], r"DATA: expected a file or the name of .*, got ''"),
     "folder": (lambda: [".", "-k", "1"], r"\.: is a folder, expected a CSV, NPY or NPZ file"),
     "no_such_data": (lambda: ["irsi", "-k", "3"], r"irsi: no such file, .*did you mean iris\?"),
     "long_name": (lambda: ["x" * 300 + ".csv", "-k", "1"], r"x\.csv: file name too long"),
@@ -224,6 +260,10 @@ CASES: dict[str, tuple[Any, str]] = {
     "gamma_underscore": (
         lambda: ["iris", "-k", "3", "--normalizer", "softmax", "--gamma", "1_0"],
         r"'--gamma': expected a number, got '1_0'",
+    ),
+    "k_full_width": (
+        lambda: ["iris", "-k", "\N{FULLWIDTH DIGIT THREE}"],
+        r"'-k': expected an integer, got '\N{FULLWIDTH DIGIT THREE}'",
     ),
     "k_zero": (lambda: ["iris", "-k", "0"], r"-k: expected an integer >= 1, got 0"),
     "k_large": (lambda: ["iris", "-k", "151"], r"-k: expected at most 150, .*points, got 151"),
@@ -295,6 +335,10 @@ CASES: dict[str, tuple[Any, str]] = {
         )
     },
     # output
+    "output_without_name": (
+        lambda: ["iris", "-k", "3", "--output", ""],
+        r"'--output': expected a folder, got ''",
+    ),
     "output_long": (
         lambda: ["iris", "-k", "3", "--output", "x" * 300],
         r"--output x+: file name too long",
@@ -420,3 +464,30 @@ def test_interrupted(kmt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("kmt_cli.experiment.judge_run", interrupt)
     assert kmt("run", "iris", "-k", 3) == (130, "", "kmt: interrupted\n")
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), BrokenPipeError(32, "")])
+def test_output_that_no_one_takes(
+    error: OSError, kmt: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("kmt_cli.report.print_header", refuse)
+    line = "kmt: standard output: no space left on device\n"
+    expected = (141, "", "") if isinstance(error, BrokenPipeError) else (2, "", line)
+    assert kmt("run", "iris", "-k", 3, "--steps", 1) == expected
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_closed_pipe_and_a_full_device(tmp_path: Path) -> None:
+    call = [str(Path(sys.executable).with_name("kmt")), "run", "iris", "-k", "3", "--steps", "1"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as gone:
+        done = subprocess.run(call, stdout=gone, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert done.stderr.endswith(b"no space left on device\n")
