@@ -348,6 +348,12 @@ def find_temperature(
             settings.tolerance,
             on_layer,
         )
+        float(found.assignment), float(found.gather)  # rationals have no largest
+    except OverflowError as error:
+        raise UserError(
+            "--gamma: the margins of the data ask for a value beyond the largest float; multiply "
+            "the data by a large number, or take --normalizer hardmax"
+        ) from error
     except NoTemperatureError as error:
         raise UserError(
             f"--gamma: no finite value follows from the data ({error}); give --gamma and "

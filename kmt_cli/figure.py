@@ -77,8 +77,9 @@ class Plane:
         # The sign of a component is free: its largest entry is positive.
         largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None, :], axis=0)
         self._axes = axes * np.where(largest < 0, -1, 1)
-        total = (singular**2).sum() or 1.0
-        shares = [f"{100 * s**2 / total:.0f} %" for s in singular[:2]] + ["0 %"]
+        relative = singular / (singular[0] or 1.0)  # squares of these do not overflow
+        total = (relative**2).sum() or 1.0
+        shares = [f"{100 * s**2 / total:.0f} %" for s in relative[:2]] + ["0 %"]
         self.labels = (
             f"principal component 1 ({shares[0]})",
             f"principal component 2 ({shares[1]})",

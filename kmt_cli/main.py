@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -278,9 +279,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text
     try:
         # Without standalone mode a command's return value, or exit code, comes back.
-        code: Any = app(
-            list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False
-        )
+        with warnings.catch_warnings():
+            # What overflows is judged, and printed as what it is: nothing is left to warn of.
+            warnings.simplefilter("ignore")
+            code: Any = app(
+                list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False
+            )
         sys.stdout.flush()
     except UserError as error:
         return _complain(str(error))

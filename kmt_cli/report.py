@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice, takewhile
 from pathlib import Path
 from threading import Timer
 from typing import TextIO
@@ -30,6 +31,9 @@ PIPED_WIDTH = 100
 
 FULL_WIDTH, AIRY_WIDTH = 80, 90
 """Narrower terminals get a table of fewer columns, and wider ones more space between them."""
+
+REPEATED_SHOWN, REPEATED_FROM = 2, 5
+"""Of so many or more equal rows at the end of a table, the first two are shown."""
 
 REASONS_SHOWN = 3
 """As many as fit below a table of ten steps without hiding what follows."""
@@ -159,7 +163,8 @@ def step_table(outcome: Outcome, width: int) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("verdict", overflow="fold", min_width=len(Verdict.WITHIN_BOUND))
     rows = zip(outcome.report.steps, outcome.objectives[1:], outcome.changed, strict=True)
-    for t, (step, objective, changed) in enumerate(rows, start=1):
+    shown = outcome.settings.steps - repeated(outcome)
+    for t, (step, objective, changed) in enumerate(islice(rows, shown), start=1):
         cells = [str(t), shortened(objective), "-" if changed is None else str(changed)]
         counts = [str(step.equal), str(step.uncertain), str(step.different)]
         cells += counts if full else ["/".join(counts)]
@@ -168,10 +173,24 @@ def step_table(outcome: Outcome, width: int) -> Table:
     return table
 
 
+def repeated(outcome: Outcome) -> int:
+    """How many rows at the end of the table are not shown, for they repeat those before."""
+    steps = outcome.report.steps
+    counts = [(step.equal, step.uncertain, step.different) for step in steps]
+    judged = [(step.center_difference, step.center_bound, step.verdict) for step in steps]
+    rows = list(zip(outcome.changed, outcome.objectives[1:], counts, judged, strict=True))
+    if outcome.changed[-1] != 0:
+        return 0
+    equal = sum(1 for _ in takewhile(lambda row: row == rows[-1], reversed(rows)))
+    return equal - REPEATED_SHOWN if equal >= REPEATED_FROM else 0
+
+
 def print_table(console: Console, outcome: Outcome) -> None:
     """The table, and how to read it."""
     console.print()
     console.print(step_table(outcome, console.width))
+    if more := repeated(outcome):
+        console.print(f"... {counted(more, 'more step')} without change")
     console.print(
         "[dim]Each step is judged against Lloyd's step from the centers that entered it; the "
         f"objective is that of the centers that left it. {_legend(console.width)}.[/dim]"
@@ -225,6 +244,15 @@ def meaning(outcome: Outcome) -> str:
     if outcome.report.verdict == Verdict.HYPOTHESIS_NOT_MET and unmet == len(steps):
         return "The circuit promises nothing for these steps, which are compared all the same"
     text = MEANING[outcome.report.verdict]
+    labels = len(outcome.points) * len(steps)
+    undecided = sum(step.uncertain for step in steps)
+    if undecided and outcome.report.verdict == Verdict.WITHIN_BOUND:
+        if undecided == labels:
+            return (
+                f"Rounding may decide every label ({labels} of {labels}), so that none is put to "
+                "the test; with these labels, the centers are within the stated bound"
+            )
+        text += f"; rounding may decide {undecided} of {counted(labels, 'label')}"
     return text[0].upper() + text[1:]
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -314,6 +315,13 @@ CASES: dict[str, tuple[Any, str]] = {
         lambda: ["iris", "-k", "3", "--tolerance", "1"],
         r"--tolerance: sets the temperature of softmax",
     ),
+    "exact_temperature_beyond_floats": (
+        lambda: [
+            *(text("1e-300\n0\n1e-301\n"), "-k", "2"),
+            *("--backend", "exact", "--normalizer", "sparsemax"),
+        ],
+        r"--gamma: the margins of the data ask for a value beyond the largest float",
+    ),
     "no_temperature": (
         lambda: [text("1\n1\n"), "-k", "2", "--normalizer", "softmax"],
         r"--gamma: no finite value follows from the data",
@@ -491,3 +499,14 @@ def test_a_closed_pipe_and_a_full_device(tmp_path: Path) -> None:
         done = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert done.stderr.endswith(b"no space left on device\n")
+
+
+def test_no_warning_reaches_the_user(kmt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn(*_: object, **__: object) -> None:
+        warnings.warn("overflow encountered", RuntimeWarning, stacklevel=1)
+
+    monkeypatch.setattr("kmt_cli.report.print_header", warn)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert kmt("run", "iris", "-k", 3, "--steps", 1)[0] == 0
+    assert caught == []

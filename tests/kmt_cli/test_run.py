@@ -319,6 +319,28 @@ def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
     assert rb"\udcff" in done.stdout
 
 
+def test_labels_that_rounding_may_decide_are_counted(kmt: Any) -> None:
+    np.save("far.npy", 1e9 + np.random.default_rng(0).normal(size=(20, 3)))
+    code, out, err = kmt("run", "far.npy", "-k", 2, "--dtype", "float32", "--steps", 3)
+    assert (code, err) == (0, "")
+    assert "Rounding may decide every label (60 of 60), so that none is put to the test" in out
+    assert "Every layer is a step" not in out
+    out = kmt("run", "iris", "-k", 3).out  # one point within rounding of two of the first centers
+    assert "up to the stated bound; rounding may decide 1 of 1500 labels" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(("steps", "rows", "more"), [(6, 6, 0), (7, 4, 3), (40, 4, 36)])
+def test_steps_without_change_are_shown_once(steps: int, rows: int, more: int, kmt: Any) -> None:
+    Path("far.csv").write_text("0\n1\n9\n", "utf-8")
+    out = kmt(
+        *("run", "far.csv", "-k", 2, "--init", "first", "--steps", steps, "--output", "o")
+    ).out
+    assert len(table_rows(out)) == rows
+    assert ("without change" in out) == (more > 0)
+    assert more == 0 or f"... {more} more steps without change" in out
+    assert len(json.loads(Path("o/run.json").read_text("utf-8"))["steps"]) == steps
+
+
 def test_halting(kmt: Any) -> None:
     Path("far.csv").write_text("0\n1\n9\n", "utf-8")
     call = ("run", "far.csv", "-k", 2, "--init", "first", "--steps")
@@ -474,3 +496,8 @@ def test_the_figure_is_transparent_and_shows_every_point() -> None:
     many = figure.draw(drawn(2, 2, figure.POINTS_DRAWN + 100))
     texts = [text.get_text() for axes in many.axes for text in axes.texts]
     assert f"{figure.POINTS_DRAWN} of {figure.POINTS_DRAWN + 100} points drawn" in texts
+
+
+def test_shares_of_large_numbers_are_numbers() -> None:
+    points = 1e152 * np.random.default_rng(0).normal(size=(60, 3))
+    assert re.fullmatch(r"principal component 1 \(\d\d %\)", figure.Plane(points).labels[0])
