@@ -91,7 +91,7 @@ class Promise:
     """What an implementation promises of one step.
 
     Attributes:
-        dtype: the dtype it computes in; object stands for exact rationals.
+        dtype: the dtype it computes in (half precision: float32); object means exact rationals.
         score: how it compares centers: "differences", "expanded" or "dot_product".
         feedforward: the form of the feed-forward block that commits new centers, if there is one.
         scale: the shift of squared ReLU, if that is the form.
@@ -121,6 +121,12 @@ class Promise:
     least_separation: Any = 0
     softness: Softness | None = None
     void: str = ""
+
+    def __post_init__(self) -> None:
+        """Take any name of a dtype; half precision computes in float32."""
+        dtype = np.dtype(self.dtype)
+        wide = dtype if dtype == object else np.result_type(dtype, np.float32)
+        object.__setattr__(self, "dtype", wide)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +212,7 @@ def promise_of(circuit: Circuit, dtype: Any) -> Promise:
     by_distance = circuit.name == "distance"
     soft = isinstance(gather.normalizer, Softmax)
     return Promise(
-        dtype=np.dtype(dtype) if np.dtype(dtype) == object else np.result_type(dtype, np.float32),
+        dtype=dtype,
         score="differences" if by_distance else "dot_product",
         feedforward=circuit.feedforward,
         scale=circuit.scale,
@@ -259,6 +265,10 @@ def judge_step(
         ('label of point 1 is 1, but center 0 is nearer: margin 48 against a bound of 3.33e-14',)
     """
     is_exact = promise.dtype == object
+    labels = _integers(labels, len(points))
+    if not is_exact and not np.isfinite(entering).all():
+        reason = "centers that entered the step are not finite: nothing can follow from them"
+        return StepReport(Verdict.DEPARTS, 0, len(points), 0, math.inf, 0.0, (reason,))
     strangers = np.flatnonzero((labels < 0) | (labels >= len(entering)))
     if len(strangers):
         return StepReport(
@@ -288,6 +298,12 @@ def judge_step(
         free_points |= hypothesis.points
         free_centers |= hypothesis.centers
     difference, bound = _centers(step, np.where(free_centers.all(), False, free_points))
+    vacuous = ~np.isfinite(bound.astype(np.float64)).all(axis=1) & ~free_centers
+    if vacuous.any():
+        listed = ", ".join(map(str, np.flatnonzero(vacuous)))
+        reason = f"gamma large enough for a bound below the diameter: none for center {listed}"
+        unmet.append(_Unmet(reason, np.zeros(len(points), bool), free_points, vacuous))
+        free_centers |= vacuous
     shown = free_centers.all() | ~free_centers
     compared = _ratio(difference, bound) if (difference[shown] != 0).any() else bound
     worst = np.unravel_index(np.argmax(np.where(shown[:, None], compared, -1)), difference.shape)
@@ -348,11 +364,15 @@ def judge_run(
         >>> str(judge_run(x, run.center_history, run.label_history, promise).verdict)
         'within bound'
     """
+    if len(center_history) != len(label_history) + 1:
+        msg = f"center_history: expected one set more than the {len(label_history)} label rows"
+        raise ValueError(f"{msg}, got {len(center_history)}")
     radius, residue = _largest_norm(points), False
     repeated = _repeated(points)
     reports: list[StepReport] = []
     for t, labels in enumerate(label_history):
-        radius = max(radius, _largest_norm(center_history[t]))
+        if np.isfinite(center_history[t].astype(np.float64)).all():
+            radius = max(radius, _largest_norm(center_history[t]))
         reports.append(
             judge_step(
                 points,
@@ -367,6 +387,7 @@ def judge_run(
             )
         )
         residue |= bool(repeated[list(reports[-1].tied)].any())
+        residue |= bool(promise.least_separation and reports[-1].points)
     return RunReport(tuple(reports))
 
 
@@ -402,10 +423,12 @@ class _Step(NamedTuple):
     nearest: Array
 
     def sizes(self) -> Array:
-        """The weight of every cluster under the exact labels."""
+        """The weight of every cluster: the lesser of exact and returned labels."""
         w = np.ones(len(self.points)) if self.weights is None else self.weights
         w = exact(w) if self.promise.dtype == object else w.astype(np.float64)
-        return np.array([w[self.nearest == j].sum() for j in range(len(self.entering))])
+        rows = [self.nearest, self.labels]
+        both = [[w[row == j].sum() for j in range(len(self.entering))] for row in rows]
+        return np.minimum(*np.array(both))
 
 
 class _Unmet(NamedTuple):
@@ -437,6 +460,10 @@ def _centers(
     bound = bound + mean_rounding_bound(x, c, labels, np.float64, weights=w)
     if promise.softness is not None:
         bound = bound + _soft_bound(step, promise.softness, x, c, w)
+    stored = step.leaving.dtype
+    if stored != object and stored.itemsize < promise.dtype.itemsize:  # rounded once more
+        limits = np.finfo(stored)
+        bound = bound + float(limits.eps) / 2 * np.abs(moved) + float(limits.tiny)
     return difference, bound
 
 
@@ -462,6 +489,8 @@ def _soft_bound(
             code_range=soft.code_range,
             exp=_bounded_exp,
         )
+    if diameter > 0:
+        errors[~(errors < diameter)] = math.inf  # no better than knowing nothing
     rounding = softmax_center_rounding(
         n=n,
         k=k,
@@ -496,7 +525,8 @@ def _unmet(step: _Step, radius: float | None, carried: Array | None, residue: bo
     if promise.void:
         note(promise.void)
         return found
-    if residue and promise.no_tie and promise.score == "differences" and promise.dtype != object:
+    inexact = promise.dtype != object or promise.least_separation > 0
+    if residue and inexact and promise.no_tie and promise.score == "differences":
         note("no tie of repeated points in a step before: averaged labels do not erase exactly")
     own = np.arange(k) == step.nearest[:, None]
     tied: Array = np.any(step.rivals, axis=1)
@@ -580,6 +610,16 @@ def _runner_up(gap: Array, nearest: Array) -> Array:
     """The smallest gap of a center other than the nearest, per point."""
     others = np.arange(gap.shape[1]) != nearest[:, None]
     return np.where(others, gap, math.inf).min(axis=1)
+
+
+def _integers(labels: Any, n: int) -> Int64[Array, " n"]:
+    """Labels as int64; in range or not, that is judged."""
+    array = np.asarray(labels)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"labels: expected integers, got dtype {array.dtype}")
+    if array.shape != (n,):
+        raise ValueError(f"labels: expected shape ({n},), one per point, got {array.shape}")
+    return array.astype(np.int64)
 
 
 def _repeated(points: Array) -> Bool[Array, " n"]:

@@ -449,7 +449,7 @@ def softmax_center_error(
     eps = label_leak(k, margin, assignment_gamma, exp)
     h = eps * code_range
     outside = (total - members) * exp(-g * (1 - eps)) + exp(-g / 2) + (k - 1) * exp(-g)
-    return diameter * (outside * exp(g * h) / members + 1 - exp(-g * h))
+    return diameter * (outside * exp(g * h) / members + (1 - exp(-g * h)))
 
 
 def softmax_weight_error(keys: Any, u: Any) -> Any:
@@ -569,8 +569,8 @@ def required_gamma(
 
     Returns:
         Both inverse temperatures, sufficient but not necessary, rounding aside. Infinite when a
-        margin along the trajectory is 0 or a cluster is empty: the leak of an empty cluster does
-        accumulate.
+        margin along the trajectory is 0 (or within what rounds in it) or a cluster is empty: the
+        leak of an empty cluster does accumulate.
 
     Raises:
         TypeError, ValueError: bad input, tolerance <= 0, steps < 1.
@@ -587,7 +587,10 @@ def required_gamma(
     k = len(data.centers)
     w = np.ones(len(data.points)) if data.weights is None else data.weights.astype(np.float64)
     sizes = np.array([np.bincount(row, w, minlength=k) for row in trajectory.label_history])
-    margin = float(trajectory_margin(points, centers, steps, weights))
+    margin = min(
+        float((margins(points, c) - 2 * _distance_slack(points, c)).min())
+        for c in trajectory.center_history[:-1]
+    )
     never = RequiredGamma(math.inf, math.inf)
     if margin <= 0 or (sizes <= 0).any():
         return never
@@ -681,6 +684,14 @@ def required_sparsemax_gamma(
         (margins(points, c) - _label_slack(points, c, data.points, radius)).min() for c in history
     )
     return RequiredGamma(4 / float(smallest) if smallest > 0 else math.inf, gather)
+
+
+def _distance_slack(points: object, centers: object) -> Real[Array, " n"]:
+    """How far off the squared distances are from which ``margins`` takes differences."""
+    x, c = _precise(points, centers)
+    if x.dtype == object:
+        return np.zeros(len(x))
+    return distance_rounding_bound(x, c, np.float64).max(axis=1)
 
 
 def _label_slack(points: Array, centers: Array, kind: Array, radius: float) -> Real[Array, " n"]:

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from reference.arithmetic import exact, is_exact, widen, zeros
+from reference.arithmetic import cast, exact, is_exact, widen, zeros
 from reference.types import Array, Bool, Numeric, Real
 from reference.validation import choice, count, fit_weights, positive
 from reference.validation import key_weights as check_key_weights
@@ -167,14 +167,18 @@ class Sparsemax(Normalizer):
         spread = np.broadcast_to(weights, shifted.shape)
         # tau >= -1/w of a maximum: what scores less gets nothing, and may count as that much.
         top = np.where(shifted == 0, spread, zeros((1,), shifted.dtype)).max(axis=-1, keepdims=True)
-        shifted = np.maximum(shifted, -1 / np.where(top > 0, top, top + 1))
+        floor = -1 / np.where(top > 0, top, top + 1)
+        shifted = np.maximum(shifted, floor)
         order = np.argsort(-shifted, axis=-1, kind="stable")
         s, w = np.take_along_axis(shifted, order, -1), np.take_along_axis(spread, order, -1)
+        if not is_exact(s):  # sums over many keys, whose difference counts
+            s, w = s.astype(np.float64), w.astype(np.float64)
         mass, moment = np.cumsum(w, axis=-1), np.cumsum(w * s, axis=-1)
         # The support is a prefix of the sorted keys: those with mass * s - moment + 1 > 0.
-        last = np.sum(mass * s - moment + 1 > 0, axis=-1, keepdims=True) - 1
+        supported = (mass * s - moment + 1 > 0) & (s > floor)
+        last = np.maximum(np.sum(supported, axis=-1, keepdims=True) - 1, 0)
         mass, moment = np.take_along_axis(mass, last, -1), np.take_along_axis(moment, last, -1)
-        tau = (moment - 1) / np.where(mass > 0, mass, mass + 1)
+        tau = cast((moment - 1) / np.where(mass > 0, mass, mass + 1), shifted.dtype)
         return np.where(shifted > tau, shifted - tau, zeros((1,), shifted.dtype)) * weights
 
 

@@ -330,9 +330,6 @@ def _means(
 ) -> Real[Array, "k d"]:
     """The (weighted) mean of the points of each label; where there is no weight, the old center."""
     means = centers.copy()
-    if weights is not None and weights.dtype != object:
-        # Means depend on ratios only. A power of two rounds nothing, and no sum overflows.
-        weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     for j in range(len(centers)):
         members = points[labels == j]
         if weights is None:
@@ -340,8 +337,11 @@ def _means(
                 means[j] = members.sum(axis=0) / len(members)
             continue
         shares = weights[labels == j]
-        total = shares.sum()
-        if total > 0:
+        if (shares > 0).any():
+            if shares.dtype != object:
+                # Ratios count. A power of two rounds nothing, and no sum overflows or vanishes.
+                shares = np.ldexp(shares, -np.frexp(shares.max())[1])
+            total = shares.sum()
             means[j] = (shares[:, None] * members).sum(axis=0) / total
     return means
 

@@ -242,6 +242,57 @@ def test_after_a_tie_of_repeated_points_labels_may_keep_a_residue():
     assert not any("step before" in reason for step in report.steps for reason in step.reasons)
 
 
+def test_histories_must_fit():
+    points, centers = exact([[0], [1], [9]]), exact([[0], [8]])
+    run = lloyd(points, centers, 3)
+    with pytest.raises(ValueError, match="center_history: expected one set more than the 2"):
+        judge_run(points, run.center_history, run.label_history[:2], EXACT)
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+@pytest.mark.parametrize("labels", [np.array([0.0, 0.0, 1.0]), np.array([0, 1])])
+def test_labels_must_be_labels(labels):
+    points, centers = exact([[0], [1], [9]]), exact([[0], [8]])
+    with pytest.raises((TypeError, ValueError), match="labels: expected"):
+        judge_step(points, centers, labels, centers, EXACT)
+
+
+def test_centers_that_are_not_numbers_get_a_verdict_at_every_step():
+    points, centers = np.array([[0.0], [1.0], [9.0]]), np.array([[0.0], [8.0]])
+    run = lloyd(points, centers, 3)
+    history = run.center_history.copy()
+    history[1] = np.nan
+    report = judge_run(points, history, run.label_history, Promise(np.dtype(np.float64)))
+    assert [step.verdict for step in report.steps[:2]] == [Verdict.DEPARTS, Verdict.DEPARTS]
+
+
+def test_a_softmax_bound_that_says_nothing_is_no_promise():
+    points, centers = np.array([[0.0], [1.0], [9.0]]), np.array([[0.0], [8.0]])
+    labels, moved = lloyd_step(points, centers)
+    for gather_gamma in (0.01, 1e20):
+        circuit = dot_product_circuit(
+            1,
+            2,
+            assignment=softmax,
+            gather=softmax,
+            assignment_gamma=10,
+            gather_gamma=gather_gamma,
+        )
+        promise = promise_of(circuit, points.dtype)
+        report = judge_step(points, centers, labels, moved + np.inf, promise)
+        assert report.verdict is Verdict.HYPOTHESIS_NOT_MET
+        assert "below the diameter" in report.reasons[0]
+
+
+def test_lloyd_in_float16_rounds_once_more():
+    random = np.random.default_rng(0)
+    points = random.normal(size=(50, 3)).astype(np.float16)
+    run = lloyd(points, points[:4], 4)
+    promise = Promise(np.dtype(np.float32))
+    report = judge_run(points, run.center_history, run.label_history, promise)
+    assert report.verdict is Verdict.WITHIN_BOUND
+
+
 def test_an_empty_cluster_excuses_only_its_center():
     points, centers = np.array([[0.0], [1.0]]), np.array([[0.5], [9.0]])
     promise = promise_of(distance_circuit(1, 2), points.dtype)
