@@ -19,7 +19,6 @@ compared with the means of the points under the labels that came *back*.
 """
 
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -368,8 +367,10 @@ def judge_run(
         msg = f"center_history: expected one set more than the {len(label_history)} label rows"
         raise ValueError(f"{msg}, got {len(center_history)}")
     radius, residue = _largest_norm(points), False
-    repeated = _repeated(points)
+    copies = _copies(points)
+    repeated = np.bincount(copies)[copies] > 1
     reports: list[StepReport] = []
+    carried: Array | None = None
     for t, labels in enumerate(label_history):
         if np.isfinite(center_history[t].astype(np.float64)).all():
             radius = max(radius, _largest_norm(center_history[t]))
@@ -382,12 +383,15 @@ def judge_run(
                 promise,
                 weights=weights,
                 radius=radius,
-                carried=label_history[t - 1] if t else None,
+                carried=carried,
                 residue=residue,
             )
         )
         residue |= bool(repeated[list(reports[-1].tied)].any())
-        residue |= bool(promise.least_separation and reports[-1].points)
+        # A point whose label was not decided carries a mixture, which no other point carries.
+        mixed = list(reports[-1].points)
+        carried = np.array(labels, dtype=np.int64)
+        carried[mixed] = len(center_history[t]) + copies[mixed]
     return RunReport(tuple(reports))
 
 
@@ -525,8 +529,7 @@ def _unmet(step: _Step, radius: float | None, carried: Array | None, residue: bo
     if promise.void:
         note(promise.void)
         return found
-    inexact = promise.dtype != object or promise.least_separation > 0
-    if residue and inexact and promise.no_tie and promise.score == "differences":
+    if residue and promise.no_tie and promise.score == "differences" and promise.dtype != object:
         note("no tie of repeated points in a step before: averaged labels do not erase exactly")
     own = np.arange(k) == step.nearest[:, None]
     tied: Array = np.any(step.rivals, axis=1)
@@ -622,11 +625,10 @@ def _integers(labels: Any, n: int) -> Int64[Array, " n"]:
     return array.astype(np.int64)
 
 
-def _repeated(points: Array) -> Bool[Array, " n"]:
-    """Which points occur more than once."""
-    rows = [tuple(row) for row in points.tolist()]
-    counts = Counter(rows)
-    return np.array([counts[row] > 1 for row in rows])
+def _copies(points: Array) -> Int64[Array, " n"]:
+    """A number for every point, the same for equal points."""
+    seen: dict[tuple[Any, ...], int] = {}
+    return np.array([seen.setdefault(tuple(row), len(seen)) for row in points.tolist()])
 
 
 def _ratio(difference: Array, bound: Array) -> Array:

@@ -242,6 +242,20 @@ def test_after_a_tie_of_repeated_points_labels_may_keep_a_residue():
     assert not any("step before" in reason for step in report.steps for reason in step.reasons)
 
 
+def test_a_mixture_carried_on_counts_as_a_label_of_its_own():
+    """Point 0 is tied in layer 1; in layer 2 it erases with what is nearer than 1/sqrt(gamma)."""
+    centers = exact([[-1], [1]])
+    for neighbour, verdict in [("1/2", Verdict.HYPOTHESIS_NOT_MET), (5, Verdict.EXACT)]:
+        points = exact([[0], [-1], [1], [5], [neighbour]])
+        circuit = distance_circuit(1, 2, assignment=sparsemax, gather=sparsemax, assignment_gamma=2)
+        run = circuit.run(points, centers, 2)
+        promise = promise_of(circuit, object)
+        report = judge_run(points, run.center_history, run.label_history, promise)
+        assert report.steps[0].verdict is Verdict.HYPOTHESIS_NOT_MET
+        assert report.steps[1].verdict is verdict, report.steps[1]
+    assert report.steps[0].points == (0,)
+
+
 def test_histories_must_fit():
     points, centers = exact([[0], [1], [9]]), exact([[0], [8]])
     run = lloyd(points, centers, 3)
