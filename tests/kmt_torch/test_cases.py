@@ -17,30 +17,15 @@ from kmt_torch import (
     rms_norm,
 )
 from oracle import cases, judge_run, promise_of
-from oracle.cases import numbers
+from oracle.cases import REFERENCE_NORMALIZERS, numbers
 from reference import (
     distance_circuit,
     dot_product_circuit,
     exact,
-    hardmax,
-    linear,
     softmax,
-    sparsemax,
-    top_m,
 )
 from reference.bounds import distance_rounding_bound, gamma_n, squared_relu_scale
-from reference.normalizers import Normalizer
 
-NORMALIZERS: dict[str, Normalizer] = {
-    "softmax": softmax,
-    "hardmax_average": hardmax("average"),
-    "hardmax_first": hardmax("first"),
-    "sparsemax": sparsemax,
-    "top_1": top_m(1),
-    "top_2": top_m(2),
-    "top_3": top_m(3),
-    "linear": linear,
-}
 NORMS = {"rms_norm": rms_norm, "layer_norm": layer_norm}
 
 
@@ -128,7 +113,9 @@ def test_distances(case: cases.DistanceCase) -> None:
 def test_normalizers(case: cases.NormalizerCase) -> None:
     scores = numbers(case.scores, case.dtype)
     weights = None if case.key_weights is None else numbers(case.key_weights, case.dtype)
-    found = normalize(NORMALIZERS[case.normalizer], torch.tensor(scores), optional(weights))
+    found = normalize(
+        REFERENCE_NORMALIZERS[case.normalizer], torch.tensor(scores), optional(weights)
+    )
     if case.rounds:
         keys = scores.shape[1]
         error = np.abs(exact(found.numpy()) - numbers(case.expected, object))
@@ -148,7 +135,7 @@ def test_heads(case: cases.HeadCase) -> None:
         keys,
         values,
         score=dot_product,
-        normalizer=NORMALIZERS[case.normalizer],
+        normalizer=REFERENCE_NORMALIZERS[case.normalizer],
         key_weights=torch.tensor(numbers(case.key_weights, np.float64)),
     )
     assert np.array_equal(message[:, 0].detach().numpy(), numbers(case.expected, np.float64))
