@@ -9,4 +9,5 @@ figure       what is drawn
 files        what is written, whole or not at all
 demo         what ``kmt demo`` runs
 main         the commands
+start        the console script
 """
