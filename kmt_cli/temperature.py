@@ -24,7 +24,7 @@ import numpy as np
 from reference.arithmetic import cast, working_dtype
 from reference.bounds import (
     diameter_bound,
-    dot_score_rounding_bound,
+    label_slack,
     margins,
     required_gamma,
     required_sparsemax_gamma,
@@ -201,9 +201,7 @@ def _decided(points: Array, centers: Array) -> Bool[Array, " n"]:
     margin = margins(points, centers)
     if points.dtype == object:
         return np.asarray(margin > 0, dtype=bool)
-    bound = dot_score_rounding_bound(points, centers, points.dtype, feedforward="bilinear")
-    # Twice to pass from scores to squared distances, twice for the two that are compared.
-    return np.asarray(margin > 4 * bound.max(axis=1), dtype=bool)
+    return np.asarray(margin > label_slack(points, centers, points.dtype), dtype=bool)
 
 
 def _labels(count: int) -> str:

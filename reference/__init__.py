@@ -7,7 +7,7 @@ second.
 
 from reference.arithmetic import exact
 from reference.attention import attention
-from reference.bounds import required_gamma
+from reference.bounds import required_gamma, required_sparsemax_gamma
 from reference.circuits import distance_circuit, dot_product_circuit
 from reference.classical.lloyd import (
     Trajectory,
@@ -63,6 +63,7 @@ __all__ = [
     "predict",
     "random_centers",
     "required_gamma",
+    "required_sparsemax_gamma",
     "rms_norm",
     "signed_binary_codes",
     "softmax",

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reference import validation
-from reference.arithmetic import row_blocks, working_dtype
+from reference.arithmetic import row_blocks
 from reference.classical.lloyd import lloyd
 from reference.codes import code_strength, make_codes
 from reference.scores import negative_squared_distance
@@ -681,7 +681,8 @@ def required_sparsemax_gamma(
         return RequiredGamma(math.inf if smallest == 0 else 2 / smallest, gather)
     radius = max(row_norms(rows).max() for rows in (data.points, *history))
     smallest = min(
-        (margins(points, c) - _label_slack(points, c, data.points, radius)).min() for c in history
+        (margins(points, c) - label_slack(points, c, data.points.dtype, radius)).min()
+        for c in history
     )
     return RequiredGamma(4 / float(smallest) if smallest > 0 else math.inf, gather)
 
@@ -694,11 +695,33 @@ def _distance_slack(points: object, centers: object) -> Real[Array, " n"]:
     return distance_rounding_bound(x, c, np.float64).max(axis=1)
 
 
-def _label_slack(points: Array, centers: Array, kind: Array, radius: float) -> Real[Array, " n"]:
-    """What rounding may take off a margin: twice from scores to squared distances, two of them."""
-    bound = dot_score_rounding_bound(
-        points, centers, working_dtype(kind), feedforward="bilinear", radius=radius
-    )
+def label_slack(
+    points: Numeric[Array, "n d"],
+    centers: Numeric[Array, "k d"],
+    dtype: Any,
+    radius: float | None = None,
+) -> Real[Array, " n"]:
+    """What rounding in the dot-product circuit may take off the margin of every point.
+
+    Twice the bound of a score to pass to squared distances, and twice for the two that decide.
+
+    Args:
+        points: shape (n, d).
+        centers: shape (k, d).
+        dtype: the dtype that the scores are computed in; object gives 0.
+        radius: as for ``dot_score_rounding_bound``.
+
+    Returns:
+        Shape (n,), in squared data units.
+
+    Raises:
+        TypeError, ValueError: bad input, named.
+
+    Example:
+        >>> label_slack([[1.0]], [[2.0]], np.float64) < 2e-14
+        array([ True])
+    """
+    bound = dot_score_rounding_bound(points, centers, dtype, feedforward="bilinear", radius=radius)
     return 4 * bound.max(axis=1)
 
 
