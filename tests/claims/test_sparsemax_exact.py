@@ -145,3 +145,20 @@ def test_floats_at_the_required_gamma_stay_within_rounding(dtype):
 
     check()
     assert len(verdicts) > 10
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3, 0.7])
+def test_many_keys_below_the_threshold_get_nothing_in_float32(weight):
+    """One key leads 100,000 others by more than 1/weight: exactly one-hot, whatever sums round."""
+    scores = np.full((1, 100_001), -1.3 / weight, np.float32)
+    scores[0, 0] = 0
+    weights = np.full(scores.shape[1], weight, np.float32)
+    found = sparsemax(scores, weights)
+    assert found[0, 0] == 1
+    assert not found[0, 1:].any()
+
+
+def test_scores_far_below_do_not_overflow_their_sums():
+    """Warnings are errors here: the sums run over scores that can be in the support only."""
+    scores = np.array([[0.0, -1.5, -1.5, -1.5]])
+    assert sparsemax(scores, gamma=1e308).tolist() == [[1, 0, 0, 0]]

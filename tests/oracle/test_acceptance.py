@@ -219,6 +219,9 @@ def test_a_tie_excuses_only_what_it_touches():
     ]:
         report = judge_step(points, centers, labels, moved, promise)
         assert report.verdict is Verdict.DEPARTS, report
+    elsewhere = np.array([0, 2, 1, 2])  # what a tied point returns counts for no mean
+    fair = judge_step(points, centers, elsewhere, run.centers, promise)
+    assert fair.verdict is Verdict.HYPOTHESIS_NOT_MET, fair
     touched = judge_step(
         points, centers, run.labels, run.centers + np.array([[5], [5], [0]]), promise
     )
@@ -245,7 +248,11 @@ def test_after_a_tie_of_repeated_points_labels_may_keep_a_residue():
 def test_a_mixture_carried_on_counts_as_a_label_of_its_own():
     """Point 0 is tied in layer 1; in layer 2 it erases with what is nearer than 1/sqrt(gamma)."""
     centers = exact([[-1], [1]])
-    for neighbour, verdict in [("1/2", Verdict.HYPOTHESIS_NOT_MET), (5, Verdict.EXACT)]:
+    for neighbour, verdict in [
+        ("1/2", Verdict.HYPOTHESIS_NOT_MET),
+        ("-1/2", Verdict.HYPOTHESIS_NOT_MET),  # whose label is the one that point 0 reads as
+        (5, Verdict.EXACT),
+    ]:
         points = exact([[0], [-1], [1], [5], [neighbour]])
         circuit = distance_circuit(1, 2, assignment=sparsemax, gather=sparsemax, assignment_gamma=2)
         run = circuit.run(points, centers, 2)
