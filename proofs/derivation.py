@@ -1,0 +1,535 @@
+r"""A derivation: statement, hypotheses, definitions, and parts made of checked steps.
+
+A *part* is a chain
+
+    start  =  after_1  <=  after_2  =  ...
+
+in which each step's left side is the side before it, so that nothing can be left out between two
+steps. What a part establishes, start against end, is its *fact*; later parts, and other
+derivations, use facts as premises. From whose facts a derivation uses follows which claims it uses.
+
+Using a fact of another derivation means meeting its hypotheses: those that are relations must stand
+among the hypotheses, definitions or facts at hand (after substitution), or follow from the
+assumptions of the symbols; those in words must be hypotheses here, too.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import sympy as sp
+
+from proofs.algebra import vanishes
+from proofs.checks import Certificate, Check, Identity, NotProved, Outcome
+from proofs.expressions import Operator, Relation, replaced
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Where a claim comes from.
+PAPER = "paper"
+FOLLOW_UP = "follow-up"
+OURS = "ours"
+
+
+@dataclass(frozen=True)
+class Premise:
+    """Something a check may use.
+
+    Attributes:
+        name: how the page refers to it.
+        relation: what it says; None if it is said in words only.
+    """
+
+    name: str
+    relation: Relation | None
+
+
+@dataclass(frozen=True)
+class Hypothesis(Premise):
+    """An assumption of the claim (or of a part, as an induction hypothesis is).
+
+    Attributes:
+        text: the assumption in words, Markdown with TeX.
+        forall: the symbols that it holds for every value of.
+    """
+
+    text: str = ""
+    forall: tuple[Any, ...] = ()
+
+    def at(self, values: Mapping[Any, Any]) -> "Hypothesis":
+        """The instance for certain values of the symbols under its *for all*."""
+        strange = [s for s in values if s not in self.forall]
+        if strange:
+            raise ValueError(f"{self.name}: holds for all {self.forall}, not for all {strange}")
+        _admissible(self.name, values)
+        relation = None if self.relation is None else self.relation.substitute(values)
+        return Instance(f"{self.name}", relation, self.text, (), self)
+
+
+@dataclass(frozen=True)
+class Instance(Hypothesis):
+    """A hypothesis at certain values; ``origin`` is the hypothesis."""
+
+    origin: Any = None
+
+
+@dataclass(frozen=True)
+class Definition(Premise):
+    """A name for an expression.
+
+    Attributes:
+        text: what it is, in words.
+        code: the functions of ``reference`` that compute it.
+    """
+
+    text: str = ""
+    code: tuple[Any, ...] = ()
+
+
+def definition(symbol: Any, value: Any, text: str, *code: Any) -> Definition:
+    """``symbol := value``."""
+    return Definition(str(symbol), Relation(symbol, "=", sp.sympify(value)), text, code)
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The statement of a function that contains a text, as a pointer to code.
+
+    Attributes:
+        function: the function.
+        text: a text that occurs in exactly one smallest statement of it.
+    """
+
+    function: Any
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """A resolved pointer: where code is, and its text without docstrings."""
+
+    name: str
+    path: str
+    line: int
+    text: str
+
+
+def resolve(pointer: Any) -> Code:
+    """Find the source of a function, class or excerpt of ``reference``.
+
+    Raises:
+        LookupError: a pointer that does not lead into ``reference``, or an excerpt that is not there
+            or there more than once.
+
+    Example:
+        >>> from reference.scores import dot_product
+        >>> resolve(dot_product).path
+        'reference/scores.py'
+    """
+    function = pointer.function if isinstance(pointer, Excerpt) else pointer
+    if isinstance(function, property):
+        function = function.fget
+    if not callable(function):
+        raise LookupError(f"expected a function or class, got {function!r}")
+    function = inspect.unwrap(function)
+    name = f"{function.__module__}.{function.__qualname__}"
+    if not function.__module__.startswith("reference"):
+        raise LookupError(f"{name} is not in reference")
+    lines, first = inspect.getsourcelines(function)
+    path = Path(inspect.getsourcefile(function) or "").resolve().relative_to(ROOT).as_posix()
+    text = textwrap.dedent("".join(lines))
+    tree = ast.parse(text)
+    if isinstance(pointer, Excerpt):
+        node = _smallest_statement(tree, text, pointer.text, name)
+        start, end = node.lineno - 1, node.end_lineno or node.lineno
+        shown = textwrap.dedent("\n".join(text.splitlines()[start:end]))
+        return Code(name, path, first + start, shown)
+    return Code(name, path, first, _without_docstrings(text, tree))
+
+
+def _smallest_statement(tree: ast.AST, text: str, wanted: str, name: str) -> Any:
+    def holds(node: ast.AST) -> bool:
+        return wanted in (ast.get_source_segment(text, node) or "")
+
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt)
+        and holds(node)
+        and not any(isinstance(n, ast.stmt) and n is not node and holds(n) for n in ast.walk(node))
+    ]
+    if len(found) != 1:
+        raise LookupError(f"{wanted!r} occurs in {len(found)} statements of {name}, expected one")
+    return found[0]
+
+
+def _without_docstrings(text: str, tree: ast.AST) -> str:
+    gone: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            string = node.body[0]
+            if len(node.body) > 1:
+                gone |= set(range(string.lineno - 1, string.end_lineno or string.lineno))
+    lines = text.splitlines()
+    return "\n".join(line for i, line in enumerate(lines) if i not in gone).strip("\n")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One link of a chain.
+
+    Attributes:
+        after: the expression that it leads to.
+        reason: why, in a sentence (Markdown with TeX).
+        check: what SymPy runs.
+        relation: how the side before compares with ``after``: "=", "<=", "<", ">=" or ">".
+        code: functions of ``reference`` (or excerpts) that perform it.
+        tests: tests that exercise it: "test_name" in the claim's file, or "path::test_name".
+    """
+
+    after: Any
+    reason: str
+    check: Check = field(default_factory=Identity)
+    relation: Operator = "="
+    code: tuple[Any, ...] = ()
+    tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A chain of steps.
+
+    Attributes:
+        title: what the chain shows, in plain words without TeX.
+        start: the expression that it starts with.
+        steps: the links.
+        text: what is to be shown and why, Markdown with TeX.
+        assuming: hypotheses of this part only (an induction hypothesis, a case); for a whole claim
+            they stand in the derivation.
+        sizes: the concrete sizes, if the part is entry-wise; None: it holds for all sizes.
+        code: what computes the start.
+    """
+
+    title: str
+    start: Any
+    steps: tuple[Step, ...]
+    text: str = ""
+    assuming: tuple[Hypothesis, ...] = ()
+    sizes: Mapping[str, int] | None = None
+    code: tuple[Any, ...] = ()
+
+    @property
+    def links(self) -> Iterator[tuple[Relation, Step]]:
+        """Each step with its relation, before against after."""
+        before = self.start
+        for step in self.steps:
+            yield Relation(before, step.relation, step.after), step
+            before = step.after
+
+    @property
+    def relation(self) -> Relation:
+        """Start against end."""
+        operators = [step.relation for step in self.steps]
+        up, down = ("<=", "<"), (">=", ">")
+        for way in (up, down):
+            if all(o == "=" or o in way for o in operators):
+                operator: Operator = "="
+                if any(o == way[0] for o in operators):
+                    operator = way[0]  # type: ignore[assignment]
+                if any(o == way[1] for o in operators):
+                    operator = way[1]  # type: ignore[assignment]
+                if operator != "=" or way is down:
+                    return Relation(self.start, operator, self.steps[-1].after)
+        raise ValueError(f"{self.title}: relations of both directions in one chain: {operators}")
+
+    @property
+    def fact(self) -> "Fact":
+        """What the part establishes, as a premise for later parts."""
+        return Fact(self.title, self.relation, self)
+
+    def premises(self) -> list[Premise]:
+        """All premises of its checks."""
+        return [premise for step in self.steps for premise in step.check.premises()]
+
+
+@dataclass(frozen=True)
+class Fact(Premise):
+    """The result of a part.
+
+    Attributes:
+        part: the part.
+        slug: the claim it belongs to; None inside its own derivation.
+        values: what its symbols were replaced by.
+    """
+
+    part: Part
+    slug: str | None = None
+    values: tuple[tuple[Any, Any], ...] = ()
+
+    def at(self, values: Mapping[Any, Any]) -> "Fact":
+        """The instance for certain values of its symbols, which must satisfy their assumptions."""
+        if self.values:
+            raise ValueError(f"{self.name}: already at {self.values}")
+        _admissible(self.name, values)
+        relation = None if self.relation is None else self.relation.substitute(values)
+        return replace(self, relation=relation, values=tuple(values.items()))
+
+    def requirements(self) -> list[Premise]:
+        """Hypotheses and definitions that its part rests on, with the values put in."""
+        needed: list[Premise] = list(self.part.assuming)
+        for premise in self.part.premises():
+            inner = premise.requirements() if isinstance(premise, Fact) else [_origin(premise)]
+            needed += [p for p in inner if p not in needed]
+        discharged = [
+            step.check.hypothesis  # type: ignore[attr-defined]
+            for step in self.part.steps
+            if hasattr(step.check, "hypothesis")
+        ]
+        needed = [p for p in needed if p not in discharged]
+        values = dict(self.values)
+        return [
+            replace(p, relation=p.relation.substitute(values)) if p.relation is not None else p
+            for p in needed
+        ]
+
+
+def _origin(premise: Premise) -> Premise:
+    return premise.origin if isinstance(premise, Instance) else premise
+
+
+def _admissible(name: str, values: Mapping[Any, Any]) -> None:
+    """Refuse a value that does not have the assumed properties of the symbol it replaces."""
+    for symbol, value in values.items():
+        value = sp.sympify(value)
+        if isinstance(symbol, sp.MatrixSymbol):
+            if symbol.shape != value.shape and not all(
+                s.free_symbols for s in symbol.shape if hasattr(s, "free_symbols")
+            ):
+                raise ValueError(f"{name}: {symbol} has shape {symbol.shape}, not {value.shape}")
+            continue
+        assumed = getattr(symbol, "_assumptions_orig", None) or {}
+        for property_name, wanted in assumed.items():
+            if property_name == "commutative":
+                continue
+            if getattr(value, f"is_{property_name}") is not wanted:
+                raise ValueError(
+                    f"{name}: {value} is not known to be {property_name}, as {symbol} is"
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """A claim with its proof.
+
+    Attributes:
+        slug: the claim's name, the module's name.
+        title: the claim in one plain sentence.
+        statement: the claim, Markdown with TeX.
+        source: ``PAPER``, ``FOLLOW_UP`` or ``OURS``.
+        credit: what is the papers' and what is ours, Markdown.
+        hypotheses: what is assumed.
+        definitions: what is named.
+        parts: the proof.
+        concludes: the facts that make up the statement, parts of ``parts``.
+        limits: what this derivation does not reach in general sizes, Markdown; "" if nothing.
+    """
+
+    slug: str
+    title: str
+    statement: str
+    source: str
+    credit: str
+    parts: tuple[Part, ...]
+    concludes: tuple[Part, ...]
+    hypotheses: tuple[Hypothesis, ...] = ()
+    definitions: tuple[Definition, ...] = ()
+    limits: str = ""
+
+    def fact(self, part: Part) -> Fact:
+        """A fact of this derivation, for another one to use."""
+        if part not in self.parts:
+            raise ValueError(f"{self.slug}: has no part {part.title!r}")
+        return replace(part.fact, slug=self.slug)
+
+    def uses(self) -> tuple[str, ...]:
+        """The slugs of the claims whose facts it uses, in order of appearance."""
+        found: list[str] = []
+        for part in self.parts:
+            for premise in part.premises():
+                if isinstance(premise, Fact) and premise.slug and premise.slug not in found:
+                    found.append(premise.slug)
+        return tuple(found)
+
+    def pointers(self) -> list[Any]:
+        """Every pointer to code, each once."""
+        found: list[Any] = []
+        for d in self.definitions:
+            found += [c for c in d.code if c not in found]
+        for part in self.parts:
+            for code in (part.code, *(step.code for step in part.steps)):
+                found += [c for c in code if c not in found]
+        return found
+
+    def tests(self) -> list[tuple[str, str]]:
+        """Every test that a step points to, as (path, function)."""
+        found: list[tuple[str, str]] = []
+        for part in self.parts:
+            for step in part.steps:
+                for pointer in step.tests:
+                    path, _, name = pointer.rpartition("::")
+                    pair = (path or f"tests/claims/test_{self.slug}.py", name)
+                    found += [pair] if pair not in found else []
+        return found
+
+    def verify(self, on_step: Callable[[Part, int], None] | None = None) -> Outcome:
+        """Run every check and resolve every pointer.
+
+        Args:
+            on_step: called after each step with the part and the step's number, from 1.
+
+        Raises:
+            NotProved: a step that its check does not establish, named, with both sides and their
+                difference; a premise that is not at hand; a part of ``concludes`` that is missing.
+            LookupError: a pointer to code or to a test that does not resolve.
+        """
+        self._structure()
+        for pointer in self.pointers():
+            resolve(pointer)
+        for path, name in self.tests():
+            _resolve_test(path, name)
+        total = Outcome(0)
+        proved: list[Part] = []
+        for part in self.parts:
+            part_relation = part.relation
+            for number, (link, step) in enumerate(part.links, start=1):
+                where = f"{self.slug}, part {part.title!r}, step {number}"
+                try:
+                    if link.left == link.right:
+                        raise NotProved(f"says nothing: both sides are {link.left}")
+                    for premise in step.check.premises():
+                        self._at_hand(premise, part, proved)
+                    total += step.check.prove(link)
+                except NotProved as error:
+                    raise NotProved(f"{where}: {error}") from error
+                except (ValueError, TypeError) as error:
+                    raise NotProved(
+                        f"{where}: {error}\n  before: {link.left}\n  after: {link.right}"
+                    ) from error
+                if on_step is not None:
+                    on_step(part, number)
+            assert part_relation is not None
+            proved.append(part)
+        return total
+
+    def _structure(self) -> None:
+        if not self.parts or not self.concludes:
+            raise NotProved(f"{self.slug}: no parts, or nothing concluded")
+        for part in self.concludes:
+            if part not in self.parts:
+                raise NotProved(
+                    f"{self.slug}: concludes {part.title!r}, which is not among its parts"
+                )
+        for part in self.parts:
+            if not part.steps:
+                raise NotProved(f"{self.slug}, part {part.title!r}: no steps")
+            explicit = any(
+                isinstance(side, sp.MatrixBase)
+                for side in (part.start, *(s.after for s in part.steps))
+            )
+            if explicit and part.sizes is None:
+                raise NotProved(
+                    f"{self.slug}, part {part.title!r}: entries of a matrix, but no sizes"
+                )
+        used = {part.title for part in self.concludes}
+        for part in self.parts:
+            used |= {p.name for p in part.premises() if isinstance(p, Fact) and p.slug is None}
+        idle = [part.title for part in self.parts if part.title not in used]
+        if idle:
+            raise NotProved(f"{self.slug}: parts that nothing rests on: {idle}")
+
+    def _at_hand(self, premise: Premise, part: Part, proved: Sequence[Part]) -> None:
+        """Refuse a premise that is neither assumed, nor defined, nor proved before."""
+        origin = _origin(premise)
+        if isinstance(premise, Fact):
+            if premise.slug is None or premise.slug == self.slug:
+                if premise.part not in proved:
+                    raise NotProved(f"uses {premise.name!r}, which is not an earlier part")
+            for need in premise.requirements():
+                self._met(need, premise, part, proved)
+        elif origin not in (*self.hypotheses, *part.assuming, *self.definitions):
+            raise NotProved(f"uses {premise.name!r}, which is not a hypothesis or definition here")
+
+    def _met(self, need: Premise, fact: Fact, part: Part, proved: Sequence[Part]) -> None:
+        """Refuse a fact whose own hypotheses and definitions do not hold here."""
+        known = [*self.hypotheses, *part.assuming, *self.definitions]
+        if need.relation is None:
+            if need.name not in {p.name for p in known}:
+                raise NotProved(f"{fact.name!r} assumes {need.name!r}, which is not assumed here")
+            return
+        at_hand = [p.relation for p in [*known, *part.premises(), *proved] if p is not fact]
+        wanted = need.relation.flipped
+        if any(r is not None and _same(r.flipped, wanted) for r in at_hand):
+            return
+        if not isinstance(wanted.left, sp.MatrixExpr | sp.MatrixBase):
+            slack = wanted.right - wanted.left
+            trivial = {
+                "=": lambda: vanishes(slack),
+                "<=": lambda: slack.is_nonnegative,
+                "<": lambda: slack.is_positive,
+            }
+            if trivial[wanted.operator]():
+                return
+        raise NotProved(
+            f"{fact.name!r} assumes {need.name!r}, here {wanted.left} {wanted.operator} "
+            f"{wanted.right}, which is not at hand"
+        )
+
+
+def _same(left: Relation, right: Relation) -> bool:
+    if left == right:
+        return True
+    sides = (left.left, left.right, right.left, right.right)
+    if left.operator != right.operator or any(
+        isinstance(s, sp.MatrixExpr | sp.MatrixBase) for s in sides
+    ):
+        return False
+    return bool(sp.expand(left.slack - right.slack) == 0)
+
+
+def _resolve_test(path: str, name: str) -> None:
+    file = ROOT / path
+    if not file.exists():
+        raise LookupError(f"no file {path} with the test {name}")
+    names = {
+        node.name
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+    if name not in names:
+        raise LookupError(f"no test {name} in {path}")
+
+
+__all__ = [
+    "FOLLOW_UP",
+    "OURS",
+    "PAPER",
+    "Certificate",
+    "Code",
+    "Definition",
+    "Derivation",
+    "Excerpt",
+    "Fact",
+    "Hypothesis",
+    "Identity",
+    "NotProved",
+    "Part",
+    "Premise",
+    "Step",
+    "definition",
+    "replaced",
+    "resolve",
+]

@@ -1,0 +1,1 @@
+"""One module per claim; each defines ``DERIVATION``. ``proofs.registry`` lists the claims."""

@@ -1,0 +1,84 @@
+r"""Formulas of derivations as TeX for the site: the objects that were checked, printed.
+
+SymPy's printer with a few habits of its own: norms and inner products as people write them, ``Pi``
+and Greek names as symbols, indices from 1 where a derivation counts from 1, wide chains broken
+before their relation signs.
+"""
+
+from typing import Any
+
+import sympy as sp
+from sympy.printing.latex import LatexPrinter
+
+from proofs.expressions import Relation
+
+OPERATORS = {"=": "=", "<=": r"\le", "<": "<", ">=": r"\ge", ">": ">"}
+
+
+class Printer(LatexPrinter):
+    """SymPy's TeX printer with the project's notation."""
+
+    def _print_Trace(self, expr: Any) -> str:  # noqa: N802
+        inner = self._print(expr.arg)
+        return inner if expr.arg.shape == (1, 1) else rf"\operatorname{{tr}}\left({inner}\right)"
+
+    def _print_Transpose(self, expr: Any) -> str:  # noqa: N802
+        inner = self._print(expr.arg)
+        simple = isinstance(expr.arg, sp.MatrixSymbol)
+        return rf"{inner}\T" if simple else rf"\left({inner}\right)\T"
+
+    def _print_Identity(self, expr: Any) -> str:  # noqa: N802
+        return "I"
+
+    def _print_ZeroMatrix(self, expr: Any) -> str:  # noqa: N802
+        return "0"
+
+    def _print_OneMatrix(self, expr: Any) -> str:  # noqa: N802
+        return r"\mathbf{1}"
+
+    def _print_HadamardProduct(self, expr: Any) -> str:  # noqa: N802
+        def side(a: Any) -> str:
+            text = self._print(a)
+            return rf"\left({text}\right)" if isinstance(a, sp.MatAdd | sp.MatMul) else text
+
+        return r" \odot ".join(side(a) for a in expr.args)
+
+    def _print_Piecewise(self, expr: Any) -> str:  # noqa: N802
+        lines = []
+        for value, condition in expr.args:
+            otherwise = condition == sp.true
+            when = r"\text{otherwise}" if otherwise else rf"\text{{if }} {self._print(condition)}"
+            lines.append(f"{self._print(value)} & {when}")
+        body = r" \\ ".join(lines)
+        return rf"\begin{{cases}} {body} \end{{cases}}"
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        """Terms with a minus sign come last: x - c, not -c + x."""
+        terms = super()._as_ordered_terms(expr, order=order)
+        return sorted(terms, key=lambda term: term.could_extract_minus_sign())
+
+    def _print_MatAdd(self, expr: Any) -> str:  # noqa: N802
+        terms = sorted(expr.args, key=lambda term: str(term).startswith("-"))
+        text = " + ".join(self._print(term) for term in terms)
+        return text.replace("+ -", "-")
+
+    def _print_And(self, expr: Any) -> str:  # noqa: N802
+        return r",\; ".join(self._print(a) for a in sorted(expr.args, key=sp.default_sort_key))
+
+
+_PRINTER = Printer({"mat_delim": "[", "fold_short_frac": False, "ln_notation": True})
+
+
+def tex(expression: Any) -> str:
+    r"""An expression as TeX.
+
+    Example:
+        >>> tex(sp.Symbol("gamma_a") / 2)
+        '\\frac{\\gamma_{a}}{2}'
+    """
+    return str(_PRINTER.doprint(expression))
+
+
+def tex_relation(relation: Relation) -> str:
+    """A relation as TeX."""
+    return f"{tex(relation.left)} {OPERATORS[relation.operator]} {tex(relation.right)}"
