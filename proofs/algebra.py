@@ -1,10 +1,10 @@
 r"""Normal forms: when are two expressions the same?
 
-Matrices of symbolic size are sums of *words*: products of matrix symbols and their transposes, with
-scalar coefficients. Block matrices are grids of such sums. Products multiply out, words concatenate,
-equations rewrite words (``A Y = B`` replaces ``A Y`` inside any word, and its transpose likewise),
-and two expressions are equal when the coefficients of every word agree. That decides block algebra
-for all sizes at once.
+Matrices of symbolic size are sums of *words*: products of matrix symbols and their transposes,
+with scalar coefficients. Block matrices are grids of such sums. Products multiply out, words
+concatenate, equations rewrite words (``A Y = B`` replaces ``A Y`` inside any word, and its
+transpose likewise), and two expressions are equal when the coefficients of every word agree. That
+decides block algebra for all sizes at once.
 
 Scalars are expanded over a common denominator; finite sums of symbolic length are linear (constants
 leave them, a sum of constants is the constant times the length); squared norms and inner products
@@ -40,7 +40,8 @@ class WordRules:
 
     Example:
         >>> n, m = sp.symbols("n m", integer=True, positive=True)
-        >>> A, Y, B = sp.MatrixSymbol("A", n, n), sp.MatrixSymbol("Y", n, m), sp.MatrixSymbol("B", n, m)
+        >>> A = sp.MatrixSymbol("A", n, n)
+        >>> Y, B = sp.MatrixSymbol("Y", n, m), sp.MatrixSymbol("B", n, m)
         >>> rules = WordRules([Relation(A * Y, "=", B)])
         >>> rules.reduce({(A, A, Y): sp.Integer(1)}) == {(A, B): 1}
         True
@@ -230,7 +231,7 @@ def _hadamard(factors: Sequence[Words], expression: Any) -> Words:
     """Entry-wise products, multiplied out; a factor of ones disappears."""
     terms: list[tuple[tuple[Word, ...], Any]] = [((), sp.Integer(1))]
     for factor in factors:
-        terms = [(t + (w,), c * a) for t, c in terms for w, a in factor.items()]
+        terms = [((*t, w), c * a) for t, c in terms for w, a in factor.items()]
     out: Words = {}
     for chosen, coefficient in terms:
         kept = [w for w in chosen if not (len(w) == 1 and isinstance(w[0], sp.OneMatrix))]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class NotProved(AssertionError):
-    """A step that its check does not establish; the message shows both sides and the difference."""
+    """A step that its check does not establish; the message shows both sides and what differs."""
 
 
 @dataclass(frozen=True)
@@ -270,11 +270,11 @@ class Evaluate(Check):
 class SignCases(Check):
     r"""All sign patterns of some differences: each is closed, or shown to be impossible.
 
-    With m differences there are 3^m patterns (negative, zero, positive). In a pattern the conditions
-    of every ``Piecewise`` in the claim are decided by the known signs, and ``check`` closes it. A
-    pattern is impossible when a linear combination of the differences, with signs that make it
-    positive, vanishes identically (or contradicts a premise); the combination is found by linear
-    programming and verified as an identity.
+    With m differences there are 3^m patterns (negative, zero, positive). In a pattern the
+    conditions of every ``Piecewise`` in the claim are decided by the known signs, and ``check``
+    closes it. A pattern is impossible when a linear combination of the differences, with signs that
+    make it positive, vanishes identically (or contradicts a premise); the combination is found by
+    linear programming and verified as an identity.
 
     Attributes:
         split: the differences.

@@ -24,7 +24,7 @@ from typing import Any
 import sympy as sp
 
 from proofs.algebra import vanishes
-from proofs.checks import Certificate, Check, Identity, NotProved, Outcome
+from proofs.checks import Certificate, Check, Identity, Induction, NotProved, Outcome
 from proofs.expressions import Operator, Relation, replaced
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -122,8 +122,8 @@ def resolve(pointer: Any) -> Code:
     """Find the source of a function, class or excerpt of ``reference``.
 
     Raises:
-        LookupError: a pointer that does not lead into ``reference``, or an excerpt that is not there
-            or there more than once.
+        LookupError: a pointer that does not lead into ``reference``, or an excerpt that is not
+            there or there more than once.
 
     Example:
         >>> from reference.scores import dot_product
@@ -285,9 +285,7 @@ class Fact(Premise):
             inner = premise.requirements() if isinstance(premise, Fact) else [_origin(premise)]
             needed += [p for p in inner if p not in needed]
         discharged = [
-            step.check.hypothesis  # type: ignore[attr-defined]
-            for step in self.part.steps
-            if hasattr(step.check, "hypothesis")
+            step.check.hypothesis for step in self.part.steps if isinstance(step.check, Induction)
         ]
         needed = [p for p in needed if p not in discharged]
         values = dict(self.values)
@@ -400,7 +398,7 @@ class Derivation:
         for pointer in self.pointers():
             resolve(pointer)
         for path, name in self.tests():
-            _resolve_test(path, name)
+            resolve_test(path, name)
         total = Outcome(0)
         proved: list[Part] = []
         for part in self.parts:
@@ -455,9 +453,9 @@ class Derivation:
         """Refuse a premise that is neither assumed, nor defined, nor proved before."""
         origin = _origin(premise)
         if isinstance(premise, Fact):
-            if premise.slug is None or premise.slug == self.slug:
-                if premise.part not in proved:
-                    raise NotProved(f"uses {premise.name!r}, which is not an earlier part")
+            own = premise.slug in (None, self.slug)
+            if own and premise.part not in proved:
+                raise NotProved(f"uses {premise.name!r}, which is not an earlier part")
             for need in premise.requirements():
                 self._met(need, premise, part, proved)
         elif origin not in (*self.hypotheses, *part.assuming, *self.definitions):
@@ -470,18 +468,16 @@ class Derivation:
             if need.name not in {p.name for p in known}:
                 raise NotProved(f"{fact.name!r} assumes {need.name!r}, which is not assumed here")
             return
-        at_hand = [p.relation for p in [*known, *part.premises(), *proved] if p is not fact]
+        premises = [p for p in [*known, *part.premises()] if p is not fact]
+        at_hand = [*(p.relation for p in premises), *(p.relation for p in proved)]
         wanted = need.relation.flipped
         if any(r is not None and _same(r.flipped, wanted) for r in at_hand):
             return
         if not isinstance(wanted.left, sp.MatrixExpr | sp.MatrixBase):
             slack = wanted.right - wanted.left
-            trivial = {
-                "=": lambda: vanishes(slack),
-                "<=": lambda: slack.is_nonnegative,
-                "<": lambda: slack.is_positive,
-            }
-            if trivial[wanted.operator]():
+            if wanted.operator == "=" and vanishes(slack):
+                return
+            if slack.is_positive or (wanted.operator == "<=" and slack.is_nonnegative):
                 return
         raise NotProved(
             f"{fact.name!r} assumes {need.name!r}, here {wanted.left} {wanted.operator} "
@@ -500,7 +496,7 @@ def _same(left: Relation, right: Relation) -> bool:
     return bool(sp.expand(left.slack - right.slack) == 0)
 
 
-def _resolve_test(path: str, name: str) -> None:
+def resolve_test(path: str, name: str) -> None:
     file = ROOT / path
     if not file.exists():
         raise LookupError(f"no file {path} with the test {name}")

@@ -17,7 +17,7 @@ import sympy as sp
 Operator = Literal["=", "<=", "<", ">=", ">"]
 
 
-class SquaredNorm(sp.Expr):
+class SquaredNorm(sp.Expr):  # type: ignore[misc]
     """||A||^2, a non-negative real number; A a column or a matrix of any size.
 
     Example:
@@ -31,6 +31,7 @@ class SquaredNorm(sp.Expr):
     is_nonnegative = True
 
     def __new__(cls, matrix: sp.MatrixExpr) -> "SquaredNorm":
+        """The squared norm of ``matrix``, unevaluated."""
         return sp.Expr.__new__(cls, matrix)
 
     def _latex(self, printer: Any) -> str:
@@ -39,7 +40,7 @@ class SquaredNorm(sp.Expr):
         return rf"\norm{{{printer._print(matrix)}}}{frobenius}^{{2}}"
 
 
-class Inner(sp.Expr):
+class Inner(sp.Expr):  # type: ignore[misc]
     """The inner product of two columns (or matrices) of one shape, a real number.
 
     Example:
@@ -53,6 +54,7 @@ class Inner(sp.Expr):
     is_real = True
 
     def __new__(cls, left: sp.MatrixExpr, right: sp.MatrixExpr) -> "Inner":
+        """The inner product, unevaluated; ``ValueError`` for two shapes."""
         if left.shape != right.shape:
             raise ValueError(f"Inner: expected one shape, got {left.shape} and {right.shape}")
         return sp.Expr.__new__(cls, left, right)

@@ -15,7 +15,7 @@ from proofs.expressions import Relation
 OPERATORS = {"=": "=", "<=": r"\le", "<": "<", ">=": r"\ge", ">": ">"}
 
 
-class Printer(LatexPrinter):
+class Printer(LatexPrinter):  # type: ignore[misc]
     """SymPy's TeX printer with the project's notation."""
 
     def _print_Trace(self, expr: Any) -> str:  # noqa: N802

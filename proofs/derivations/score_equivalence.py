@@ -34,7 +34,8 @@ EXPANSION = Part(
     steps=(
         Step(
             half * (SquaredNorm(x) - SquaredNorm(x - c)),
-            r"$\norm{x - c}^2 = \norm{x}^2 - 2\, x \cdot c + \norm{c}^2$, for columns of any length.",
+            r"$\norm{x - c}^2 = \norm{x}^2 - 2\, x \cdot c + \norm{c}^2$, for columns of any "
+            "length.",
             tests=("test_the_score_is_half_of_norm_minus_distance",),
         ),
     ),
@@ -48,8 +49,8 @@ COMPARISON = Part(
     steps=(
         Step(
             half * (SquaredNorm(x - c_b) - SquaredNorm(x - c_a)),
-            r"$\norm{x}^2$ cancels. So $c_a$ has the larger score exactly when it is nearer, and an "
-            "equal one exactly when it is equally near.",
+            r"$\norm{x}^2$ cancels. So $c_a$ has the larger score exactly when it is nearer, and "
+            "an equal one exactly when it is equally near.",
             Certificate(
                 multiples=((1, EXPANSION.fact.at({c: c_a})), (-1, EXPANSION.fact.at({c: c_b})))
             ),
@@ -111,7 +112,7 @@ LABEL = Part(
     steps=(
         Step(
             leftmost(distances, largest=False),
-            "In each order both sides name the same center; a tie goes to the lowest index on both.",
+            "In each order both sides name the same center, on a tie the one of lowest index.",
             SignCases(split=(_d1 - _d2, _d2 - _d3, _d1 - _d3)),
             code=(predict,),
             tests=("test_the_leftmost_maximum_is_the_lowest_nearest_center",),
@@ -133,8 +134,8 @@ $$
 so that the lowest index among the largest scores is the lowest index among the nearest centers.
 """,
     source=OURS,
-    credit="The score with its bias slot is ours; the papers score by the distance itself. That the "
-    "two agree is school algebra, and the reason why stock dot-product attention can do the job.",
+    credit="The score with its bias slot is ours; the papers score by the distance itself. That "
+    "the two agree is school algebra; it is why stock dot-product attention can do the job.",
     parts=(EXPANSION, COMPARISON, FROM_THE_LAYER, LABEL),
     concludes=(COMPARISON, FROM_THE_LAYER, LABEL),
     limits="The layer's own matrices are taken at $d = 2$, $k = 3$, and the label is enumerated at "

@@ -2,10 +2,13 @@
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 
 from oracle.strategies import lattice_problems, rational_problems
 from reference import dot_product_circuit, predict
+
+pytestmark = pytest.mark.claim("score_equivalence", "exact")
 
 
 @given(problem=lattice_problems() | rational_problems())
