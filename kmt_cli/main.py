@@ -248,6 +248,64 @@ def demo(
     return DEPARTS if run_demo(output) else OK
 
 
+@app.command()
+def claims(
+    slugs: Annotated[
+        list[str] | None, typer.Argument(help="Claims to describe; none: a table.", metavar="SLUG")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> int:
+    """What the project claims, and what has shown it: derivation, tests, proof kernel, torch.
+
+    The evidence is that of the last 'make check' (or 'kmt verify'), as far as the
+    sources have not changed since.
+    """
+    from kmt_cli import claims as about
+
+    about.need_sympy()
+    chosen = about.claims_of(slugs or ())
+    console = report.make_console()
+    if as_json:
+        typer.echo(about.claims_json(chosen))
+    elif slugs:
+        for claim in chosen:
+            about.print_claim(console, claim)
+    else:
+        about.print_claims(console, chosen)
+    return OK
+
+
+@app.command()
+def verify(
+    slugs: Annotated[
+        list[str] | None, typer.Argument(help="Claims; none means all.", metavar="SLUG")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Only derived, exact, bounded or torch; may repeat."),
+    ] = None,
+) -> int:
+    """Run the checks of a checkout: every step of the derivations, and the claims' tests.
+
+    Records the evidence that 'kmt claims' and the site show.
+
+    Exit code: 0; 1 if a step or a test fails; 2 for a claim that does not exist.
+    """
+    from kmt_cli import claims as about
+
+    about.need_sympy()
+    chosen = about.claims_of(slugs or ())
+    console = report.make_console()
+    with report.progress() as watch:
+        verified = about.verify(chosen, tuple(column or ()), watch)
+    about.print_verified(console, report.make_console(sys.stderr), verified)
+    disagreements = about.disagreements(chosen)
+    for line in disagreements:
+        print(f"kmt: claims and files disagree: {line}", file=sys.stderr)
+    failed = disagreements or any(one.failed for one in verified)
+    return DEPARTS if failed else OK
+
+
 def default_folder(data: str, settings: Settings) -> Path:
     """Where the files go when no folder is given.
 
@@ -268,7 +326,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the command line without the name of the program; None takes the process's own.
 
     Returns:
-        The exit code: 0; 1 if a step departs from Lloyd's algorithm; 2 for bad input; 141 if
+        The exit code: 0; 1 if a step departs from Lloyd's algorithm or a claim fails; 2 for bad
+        input; 141 if
         whoever reads the output has gone.
 
     Example:

@@ -50,8 +50,8 @@ def without_shape_checks() -> Iterator[None]:
 class ClaimEvidence:
     """Puts what the tests marked with a claim have shown into ``build/evidence.json``.
 
-    Only a run of whole files counts: with ``-k``, ``-m``, ``::`` and the like nothing is written, so
-    that a few tests cannot speak for all. Under xdist the workers report and the controller writes.
+    Only a run of whole files counts: with ``-k``, ``-m``, ``::`` and the like nothing is written,
+    so that a few tests cannot speak for all. Under xdist the controller writes.
     """
 
     def __init__(self, config: pytest.Config) -> None:
