@@ -101,6 +101,8 @@ def _cleaned(polynomial: Words) -> Words:
 def _transposed_atom(atom: Any) -> Any:
     if isinstance(atom, sp.Transpose):
         return atom.arg
+    if isinstance(atom, sp.OneMatrix):
+        return sp.OneMatrix(*reversed(atom.shape))
     if isinstance(atom, sp.HadamardProduct):
         return sp.HadamardProduct(*(sp.Transpose(a).doit() for a in atom.args))
     return sp.Transpose(atom)
@@ -163,7 +165,16 @@ def blocks(expression: Any) -> Grid:
     if isinstance(expression, sp.Identity | GenericIdentity):
         return [[{(): one}]]
     if isinstance(expression, sp.HadamardProduct):
-        return [[_hadamard([words(a) for a in expression.args], expression)]]
+        return _hadamard_grid([blocks(a) for a in expression.args], expression.shape)
+    if (
+        isinstance(expression, sp.HadamardPower)
+        and expression.exp.is_Integer
+        and expression.exp > 0
+    ):
+        base = blocks(expression.base)  # SymPy makes it of equal factors
+        return _hadamard_grid([base] * int(expression.exp), expression.shape)
+    if isinstance(expression, sp.OneMatrix) and expression.shape == (1, 1):
+        return [[{(): one}]]
     if isinstance(expression, sp.MatrixExpr):
         return [[{(expression,): one}]]
     raise TypeError(f"expected a matrix expression, got {expression!r}")
@@ -223,11 +234,51 @@ def _times(left: Words, right: Words) -> Words:
     out: Words = {}
     for u, a in left.items():
         for v, b in right.items():
-            _add(out, u + v, a * b)
+            if u and v and isinstance(u[-1], sp.OneMatrix) and isinstance(v[0], sp.OneMatrix):
+                ones = sp.OneMatrix(u[-1].shape[0], v[0].shape[1])  # 1 1^T 1 = length times 1
+                middle = () if ones.shape == (1, 1) else (ones,)
+                _add(out, u[:-1] + middle + v[1:], a * b * v[0].shape[0])
+            else:
+                _add(out, u + v, a * b)
     return out
 
 
-def _hadamard(factors: Sequence[Words], expression: Any) -> Words:
+def _hadamard_grid(grids: Sequence[Grid], shape: tuple[Any, Any]) -> Grid:
+    """Entry-wise products of matrices that are divided into the same blocks.
+
+    Example:
+        >>> n, d = sp.symbols("n d", integer=True, positive=True)
+        >>> X, Y = sp.MatrixSymbol("X", n, d), sp.MatrixSymbol("Y", n, d)
+        >>> left, right = sp.BlockMatrix([[X, Y]]), sp.BlockMatrix([[sp.OneMatrix(n, d), Y]])
+        >>> gate = sp.HadamardProduct(left, right)
+        >>> blocks(gate) == [[{(X,): 1}, {(sp.HadamardProduct(Y, Y),): 1}]]
+        True
+    """
+    sizes = {(len(grid), len(grid[0])) for grid in grids}
+    if any(_is_zero_grid(grid) for grid in grids):
+        return [[{}]]
+    if sizes == {(1, 1)}:
+        return [[_hadamard([grid[0][0] for grid in grids], shape)]]
+    if len(sizes) != 1:
+        raise NotConformal("an entry-wise product of matrices divided into different blocks")
+    ((rows, columns),) = sizes
+    out: Grid = []
+    for i in range(rows):
+        row: list[Words] = []
+        for j in range(columns):
+            cells = [grid[i][j] for grid in grids]
+            shapes = {(w[0].shape[0], w[-1].shape[1]) for cell in cells for w in cell if w}
+            if any(not cell for cell in cells):
+                row.append({})
+                continue
+            if len(shapes) != 1:
+                raise NotConformal(f"an entry-wise product of blocks of shapes {shapes}")
+            row.append(_hadamard(cells, shapes.pop()))
+        out.append(row)
+    return out
+
+
+def _hadamard(factors: Sequence[Words], shape: tuple[Any, Any]) -> Words:
     """Entry-wise products, multiplied out; a factor of ones disappears."""
     terms: list[tuple[tuple[Word, ...], Any]] = [((), sp.Integer(1))]
     for factor in factors:
@@ -236,11 +287,10 @@ def _hadamard(factors: Sequence[Words], expression: Any) -> Words:
     for chosen, coefficient in terms:
         kept = [w for w in chosen if not (len(w) == 1 and isinstance(w[0], sp.OneMatrix))]
         if not kept:
-            _add(out, (sp.OneMatrix(*expression.shape),), coefficient)
+            _add(out, (sp.OneMatrix(*shape),), coefficient)
         elif len(kept) == 1:
             _add(out, kept[0], coefficient)
         else:
-            shape = expression.shape
             ordered = sorted((_word_expression(w, shape) for w in kept), key=sp.default_sort_key)
             _add(out, (sp.HadamardProduct(*ordered),), coefficient)
     return out
@@ -250,6 +300,33 @@ def _word_expression(word: Word, shape: tuple[Any, Any]) -> Any:
     if not word:
         return sp.Identity(shape[0])
     return sp.MatMul(*word) if len(word) > 1 else word[0]
+
+
+def with_blocks(expression: Any, equations: Iterable[Relation]) -> Any:
+    """A matrix with the symbols that name block matrices replaced by their blocks.
+
+    Example:
+        >>> n, d = sp.symbols("n d", integer=True, positive=True)
+        >>> X, Z = sp.MatrixSymbol("X", n, d), sp.MatrixSymbol("Z", n, 2 * d)
+        >>> named = Relation(Z, "=", sp.BlockMatrix([[X, X]]))
+        >>> blocks(with_blocks(Z, [named]))
+        [[{(X,): 1}, {(X,): 1}]]
+    """
+    named = {}
+    for equation in equations:
+        if names_blocks(equation):
+            if equation.left.shape != equation.right.shape:
+                shapes = f"{equation.left.shape} and {equation.right.shape}"
+                raise ValueError(f"{equation.left} names blocks of another shape: {shapes}")
+            named[equation.left] = equation.right
+    return rewritten(expression, named) if named else expression
+
+
+def names_blocks(equation: Relation) -> bool:
+    """Whether an equation gives a name to a block matrix."""
+    return isinstance(equation.left, sp.MatrixSymbol) and isinstance(
+        equation.right, sp.BlockMatrix | sp.BlockDiagMatrix
+    )
 
 
 def matrix_difference(left: Any, right: Any, rules: WordRules) -> Grid:

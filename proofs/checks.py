@@ -3,7 +3,13 @@ r"""Checks: the few rules by which a step may follow.
     Identity       both sides have one normal form, given equations
     Certificate    larger - smaller = sum of products of non-negative quantities, an identity
     Termwise       from the terms of two sums to the sums, or entry by entry
+    SplitSum       a sum is what comes before one of its indices, that term, and what comes after
+    Integral       between integers, a > b means a >= b + 1
     Evaluate       a limit, or a finite sum, that SymPy evaluates
+    Linear         a linear inequality whose opposite contradicts the premises
+    Increasing     exp(a) <= exp(b) from a <= b
+    Squeeze        a limit between two limits that agree
+    Name           a quantity that is known to be positive gets a symbol of its own
     SignCases      every sign pattern of some differences: closed one by one, or contradictory
     FiniteCases    every value of some integers, one by one
     Induction      from P(0), and P(t) => P(t + 1), to P(t)
@@ -22,7 +28,17 @@ import sympy as sp
 from sympy.core.relational import Relational
 from sympy.solvers.simplex import InfeasibleLPError, UnboundedLPError, lpmax
 
-from proofs.algebra import REWRITABLE, WordRules, matrix_difference, normal, vanishes
+from proofs.algebra import (
+    REWRITABLE,
+    WordRules,
+    matrix_difference,
+    names_blocks,
+    normal,
+    rewritten,
+    split_equations,
+    vanishes,
+    with_blocks,
+)
 from proofs.expressions import Operator, Relation, eq
 
 if TYPE_CHECKING:
@@ -113,6 +129,8 @@ class Identity(Check):
                     raise NotProved(_difference(claim, rest))
             return Outcome(len(left))
         if isinstance(left, sp.MatrixExpr) or isinstance(right, sp.MatrixExpr):
+            left, right = with_blocks(left, equations), with_blocks(right, equations)
+            equations = [e for e in equations if not names_blocks(e)]
             rules = WordRules(e for e in equations if isinstance(e.left, sp.MatrixExpr))
             scalars = [e for e in equations if not isinstance(e.left, sp.MatrixExpr)]
             grid = matrix_difference(left, right, rules)
@@ -201,13 +219,21 @@ class Certificate(Check):
         """1 for positive, 0 for non-negative, -1 for not known."""
         if factor.is_positive:
             return 1
-        best = 0 if factor.is_nonnegative else -1
+        best = 0 if factor.is_nonnegative or _sum_of_nonnegatives(factor) else -1
         for relation in relations:
             if relation.operator == "=" or isinstance(relation.left, sp.MatrixExpr):
                 continue
             if (best < 0 or relation.strict) and vanishes(factor - relation.slack, equations):
                 best = max(best, int(relation.strict))
         return best
+
+
+def _sum_of_nonnegatives(factor: Any) -> bool:
+    """Whether it is a sum of terms >= 0; over no terms it is 0, which SymPy does not use."""
+    if not isinstance(factor, sp.Sum):
+        return False
+    ranges = all((high - low + 1).is_nonnegative for _, low, high in factor.limits)
+    return bool(ranges and factor.function.is_nonnegative)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +272,116 @@ class Termwise(Check):
             raise NotProved(_difference(claim, "expected two sums"))
         if left.limits != right.limits:
             raise NotProved(_difference(claim, f"ranges {left.limits} and {right.limits}"))
+        # A sum whose range runs backwards is minus a sum: an inequality would turn around.
+        for _, low, high in left.limits:
+            if claim.operator != "=" and not sp.sympify(high - low + 1).is_nonnegative:
+                raise NotProved(_difference(claim, f"a sum from {low} to {high} may run backwards"))
         return self.check.prove(Relation(left.function, claim.operator, right.function), given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitSum(Check):
+    r"""A sum is what comes before one of its indices, the term there, and what comes after.
+
+    Every sum on the left side is replaced, at an index a of its range, by
+
+        sum_{j=1}^{a-low} f(a - j)  +  f(a)  +  sum_{j=1}^{high-a} f(a + j)
+
+    and the result must agree with the right side.
+
+    Attributes:
+        at: the index a.
+        offset: the symbol j, a positive integer.
+        inside: premises low <= a and a <= high, where the symbols' assumptions do not show them.
+
+    Example:
+        >>> from proofs.expressions import eq
+        >>> k, l, j = sp.symbols("k l j", integer=True, positive=True)
+        >>> f = sp.IndexedBase("f", real=True)
+        >>> tail = sp.Sum(f[1 + j], (j, 1, k - 1))
+        >>> SplitSum(at=1, offset=j).prove(eq(sp.Sum(f[l], (l, 1, k)), f[1] + tail)).identities
+        1
+    """
+
+    at: Any
+    offset: Any
+    inside: tuple["Premise", ...] = ()
+
+    def premises(self) -> tuple["Premise", ...]:
+        """Those of the identity and those that place the index."""
+        return (*self.using, *self.inside)
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless the split left side agrees with the right side."""
+        if not (self.offset.is_integer and self.offset.is_positive):
+            raise NotProved(_difference(claim, f"{self.offset} is not known to be 1, 2, ..."))
+        sums = claim.left.atoms(sp.Sum)
+        if not sums or any(len(s.limits) > 1 or s.function.has(sp.Sum) for s in sums):
+            raise NotProved(_difference(claim, "expected single sums on the left"))
+        left = claim.left.xreplace({s: self._split(s, claim) for s in sums})
+        return Identity(using=self.using).prove(Relation(left, claim.operator, claim.right), given)
+
+    def _split(self, total: Any, claim: Relation) -> Any:
+        ((index, low, high),) = total.limits
+        at, j = sp.sympify(self.at), self.offset
+        if index in at.free_symbols or j in total.function.free_symbols | at.free_symbols:
+            raise NotProved(_difference(claim, f"{index} or {j} has another meaning already"))
+        placed = [
+            p.relation.slack for p in self.inside if p.relation and p.relation.operator != "="
+        ]
+        for gap in (sp.sympify(at - low), sp.sympify(high - at)):
+            shown = gap.is_nonnegative or any(sp.expand(slack - gap) == 0 for slack in placed)
+            if not (gap.is_integer and shown):
+                raise NotProved(_difference(claim, f"{at} may lie outside {low}, ..., {high}"))
+        term = total.function
+        before = sp.Sum(term.xreplace({index: at - j}), (j, 1, at - low))
+        after = sp.Sum(term.xreplace({index: at + j}), (j, 1, high - at))
+        return before + term.xreplace({index: at}) + after
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integral(Check):
+    """Between integers, a > b means a >= b + 1.
+
+    The claim is ``larger >= smaller`` or its mirror image; ``check`` shows
+    ``larger > smaller - 1``. Both sides must be integers by their form; a sum of integers is one.
+
+    Attributes:
+        check: what shows the strict relation.
+
+    Example:
+        >>> from proofs.expressions import ge
+        >>> m = sp.Symbol("m", integer=True, positive=True)
+        >>> Integral(check=Certificate(terms=((m,),))).prove(ge(m, 1)).identities
+        1
+    """
+
+    check: Check
+
+    def premises(self) -> tuple["Premise", ...]:
+        """Its own and those of the inner check."""
+        return (*self.using, *self.check.premises())
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless both sides are integers and the strict relation holds."""
+        flat = claim.flipped
+        if flat.operator != "<=":
+            raise NotProved(_difference(claim, "integers turn '<' into '<=', nothing else"))
+        for side in (flat.left, flat.right):
+            if not _is_integer(side):
+                raise NotProved(_difference(claim, f"{side} is not known to be an integer"))
+        given = [*given, *(p.relation for p in self.using if p.relation is not None)]
+        return self.check.prove(Relation(flat.left - 1, "<", flat.right), given)
+
+
+def _is_integer(expression: Any) -> bool:
+    if expression.is_integer:
+        return True
+    if isinstance(expression, sp.Sum):
+        return _is_integer(expression.function)
+    if isinstance(expression, sp.Add | sp.Mul):
+        return all(_is_integer(a) for a in expression.args)
+    return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,8 +397,172 @@ class Evaluate(Check):
 
     def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
         """Raise ``NotProved`` unless the evaluated sides agree."""
-        evaluated = Relation(claim.left.doit(), claim.operator, claim.right.doit())
-        return Identity(using=self.using).prove(evaluated, given)
+        # Equations first: a limit may depend on which symbols are equal.
+        scalars, _ = split_equations(self.equations(given))
+        left, right = (rewritten(side, scalars).doit() for side in (claim.left, claim.right))
+        return Identity(using=self.using).prove(Relation(left, claim.operator, right), given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear(Check):
+    """An inequality (or equation) of linear expressions: its opposite contradicts the premises.
+
+    Products of symbols count as unknowns of their own. The contradiction, a positive combination of
+    premises that vanishes, is found by linear programming and verified as an identity.
+
+    Example:
+        >>> from proofs.expressions import le
+        >>> a, b, c = sp.symbols("a b c", real=True)
+        >>> Linear().prove(le(a, c), [le(a, b), le(b, c)]).identities
+        1
+    """
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless every opposite of the claim is impossible."""
+        known = [*given, *(p.relation for p in self.using if p.relation is not None)]
+        opposites: dict[str, tuple[Operator, ...]] = {
+            "<=": (">",), "<": (">=",), ">=": ("<",), ">": ("<=",), "=": ("<", ">"),
+        }  # fmt: skip
+        for operator in opposites[claim.operator]:
+            if not impossible([*known, Relation(claim.left, operator, claim.right)]):
+                raise NotProved(_difference(claim, "does not follow linearly from the premises"))
+        return Outcome(len(opposites[claim.operator]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Increasing(Check):
+    """The exponential function keeps order: exp(a) <= exp(b) from a <= b, for real a and b.
+
+    Attributes:
+        check: what compares the exponents.
+
+    Example:
+        >>> from proofs.expressions import le
+        >>> g, h = sp.symbols("g h", positive=True)
+        >>> Increasing(check=Certificate(terms=((h,),))).prove(le(sp.exp(g), sp.exp(g + h))).cases
+        0
+    """
+
+    check: Check
+
+    def premises(self) -> tuple["Premise", ...]:
+        """Its own and those of the inner check."""
+        return (*self.using, *self.check.premises())
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless the exponents compare."""
+        for side in (claim.left, claim.right):
+            if not (isinstance(side, sp.exp) and side.args[0].is_real):
+                raise NotProved(_difference(claim, f"expected exp of a real number, got {side}"))
+        given = [*given, *(p.relation for p in self.using if p.relation is not None)]
+        exponents = Relation(claim.left.args[0], claim.operator, claim.right.args[0])
+        return self.check.prove(exponents, given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Squeeze(Check):
+    """lim f = L, as l <= f <= u for all arguments, and SymPy finds lim l = lim u = L.
+
+    Attributes:
+        lower: a premise l <= f.
+        upper: a premise f <= u.
+
+    Neither may rest on a hypothesis about the variable of the limit, unless it is *for all*.
+    """
+
+    lower: "Premise"
+    upper: "Premise"
+
+    def premises(self) -> tuple["Premise", ...]:
+        """The two bounds, and the rest."""
+        return (*self.using, self.lower, self.upper)
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless both bounds bound f, and have the limit."""
+        limit = claim.left
+        if claim.operator != "=" or not isinstance(limit, sp.Limit):
+            raise NotProved(_difference(claim, "expected a limit on the left of an equation"))
+        inside, variable, *_ = limit.args
+        if any(r.free_symbols & {variable} for r in given):
+            raise NotProved(_difference(claim, f"an open case is about {variable}"))
+        for premise in (self.lower, self.upper):
+            _free_of(premise, variable, claim)
+            if premise.relation is None:
+                raise NotProved(_difference(claim, f"{premise.name} is said in words only"))
+            small, large = premise.relation.flipped.left, premise.relation.flipped.right
+            bound, middle = (small, large) if premise is self.lower else (large, small)
+            if premise.relation.operator == "=" or not vanishes(middle - inside):
+                raise NotProved(_difference(claim, f"{premise.name} does not bound {inside}"))
+            found = sp.Limit(bound, *limit.args[1:]).doit()
+            rest = normal(found - claim.right, self.equations(given))
+            if rest != 0:
+                raise NotProved(_difference(claim, rest))
+        return Outcome(4)
+
+
+def _free_of(premise: "Premise", variable: Any, claim: Relation) -> None:
+    """Refuse a premise that was assumed for one value of the variable only."""
+    from proofs.derivation import Hypothesis  # this module comes first
+
+    needs = premise.requirements() if hasattr(premise, "requirements") else [premise]
+    for need in needs:
+        need = getattr(need, "origin", need)
+        assumed = isinstance(need, Hypothesis) and variable not in need.forall
+        if assumed and need.relation is not None and variable in need.relation.free_symbols:
+            raise NotProved(_difference(claim, f"{need.name} is an assumption about {variable}"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name(Check):
+    """A positive quantity gets a symbol g > 0 of its own, and another symbol is written with it.
+
+    From ``a > b`` one may put g = a - b and replace b by a - g: what then holds for every g > 0
+    holds for a and b. SymPy may know the sign of a symbol, but not that of a difference.
+
+    Attributes:
+        symbol: g, a positive symbol that occurs nowhere else.
+        value: what it stands for, the slack of a strict premise or case.
+        replaces: the symbol that is written with it.
+        by: what it is replaced by; ``value`` put in for ``symbol`` gives back ``replaces``.
+        check: closes the claim after the replacement.
+
+    Example:
+        >>> from proofs.expressions import gt
+        >>> a, b, t = sp.symbols("a b t", real=True); g = sp.Symbol("g", positive=True)
+        >>> claim = eq(sp.Limit(sp.exp((b - a) * t), t, sp.oo), 0)
+        >>> name = Name(symbol=g, value=a - b, replaces=b, by=a - g, check=Evaluate())
+        >>> name.prove(claim, [gt(a, b)]).identities
+        1
+    """
+
+    symbol: Any
+    value: Any
+    replaces: Any
+    by: Any
+    check: Check
+
+    def premises(self) -> tuple["Premise", ...]:
+        """Its own and those of the inner check."""
+        return (*self.using, *self.check.premises())
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless the quantity is positive and the replacement turns back."""
+        given = [*given, *(p.relation for p in self.using if p.relation is not None)]
+        old = set().union(claim.free_symbols, *(r.free_symbols for r in given))
+        inner = set().union(
+            *(p.relation.free_symbols for p in self.check.premises() if p.relation is not None)
+        )
+        if self.symbol in old | inner | self.value.free_symbols:
+            raise NotProved(_difference(claim, f"{self.symbol} has a meaning already"))
+        if self.replaces in inner:
+            raise NotProved(_difference(claim, f"a premise is about {self.replaces}"))
+        positive = any(r.strict and vanishes(r.slack - self.value) for r in given)
+        if not (positive and self.symbol.is_positive):
+            raise NotProved(_difference(claim, f"{self.value} is not known to be positive"))
+        if not vanishes(self.by.xreplace({self.symbol: self.value}) - self.replaces):
+            raise NotProved(_difference(claim, f"{self.by} does not stand for {self.replaces}"))
+        values = {self.replaces: self.by}
+        return self.check.prove(claim.substitute(values), [r.substitute(values) for r in given])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -385,7 +684,10 @@ def _coefficient(expression: Any, atom: Any) -> Any:
 
 
 def decided(expression: Any, facts: Sequence[Relation]) -> Any:
-    """The expression with the conditions that the facts settle replaced by true or false."""
+    """The expression with the conditions that the facts settle replaced by true or false.
+
+    A maximum of two is settled likewise: max(a, b) = a where a >= b.
+    """
     conditions = expression.atoms(Relational) if hasattr(expression, "atoms") else set()
     signs = []
     for fact in facts:
@@ -394,6 +696,13 @@ def decided(expression: Any, facts: Sequence[Relation]) -> Any:
         gap = sp.expand(fact.left - fact.right)
         signs.append((gap, fact.operator))
     values = {c: v for c in conditions if (v := _settle(c, signs)) is not None}
+    for maximum in expression.atoms(sp.Max) if hasattr(expression, "atoms") else ():
+        if len(maximum.args) == 2:
+            a, b = maximum.args
+            if _settled_sign(a - b, signs, ">="):
+                values[maximum] = a
+            elif _settled_sign(a - b, signs, "<="):
+                values[maximum] = b
     if not values:
         return expression
     out = expression.xreplace(values)
@@ -401,10 +710,15 @@ def decided(expression: Any, facts: Sequence[Relation]) -> Any:
 
 
 def _settle(condition: Any, signs: Sequence[tuple[Any, str]]) -> Any:
-    gap = sp.expand(condition.lhs - condition.rhs)
     allowed = {
         sp.Eq: "=", sp.Ne: "<>", sp.Gt: ">", sp.Lt: "<", sp.Ge: ">=", sp.Le: "<=",
     }[condition.func]  # fmt: skip
+    return _settled_sign(condition.lhs - condition.rhs, signs, allowed)
+
+
+def _settled_sign(difference: Any, signs: Sequence[tuple[Any, str]], allowed: str) -> Any:
+    """Whether the sign of a difference is among the allowed ones; None if that is not known."""
+    gap = sp.expand(difference)
     for known, operator in signs:
         ratio = sp.cancel(gap / known) if known != 0 else sp.nan
         if not (ratio.is_Number and ratio != 0):

@@ -84,15 +84,29 @@ class Definition(Premise):
     Attributes:
         text: what it is, in words.
         code: the functions of ``reference`` that compute it.
+        forall: the arguments, if a function is defined; ``at`` gives its value elsewhere.
     """
 
     text: str = ""
     code: tuple[Any, ...] = ()
+    forall: tuple[Any, ...] = ()
+
+    def at(self, values: Mapping[Any, Any]) -> "Instance":
+        """The instance for certain values of the arguments."""
+        return Hypothesis.at(self, values)  # type: ignore[arg-type,return-value]
 
 
-def definition(symbol: Any, value: Any, text: str, *code: Any) -> Definition:
-    """``symbol := value``."""
-    return Definition(str(symbol), Relation(symbol, "=", sp.sympify(value)), text, code)
+def definition(
+    symbol: Any, value: Any, text: str, *code: Any, forall: tuple[Any, ...] = ()
+) -> Definition:
+    """``symbol := value``; for a function, ``f(z) := value`` for all ``z``.
+
+    Example:
+        >>> f, z = sp.Function("f"), sp.Symbol("z", real=True)
+        >>> definition(f(z), z**2, "a square", forall=(z,)).at({z: -z}).relation
+        Relation(left=f(-z), operator='=', right=z**2)
+    """
+    return Definition(str(symbol), Relation(symbol, "=", sp.sympify(value)), text, code, forall)
 
 
 @dataclass(frozen=True)
@@ -288,15 +302,24 @@ class Fact(Premise):
             step.check.hypothesis for step in self.part.steps if isinstance(step.check, Induction)
         ]
         needed = [p for p in needed if p not in discharged]
-        values = dict(self.values)
-        return [
-            replace(p, relation=p.relation.substitute(values)) if p.relation is not None else p
-            for p in needed
-        ]
+        return [_at_values(p, dict(self.values)) for p in needed]
 
 
 def _origin(premise: Premise) -> Premise:
     return premise.origin if isinstance(premise, Instance) else premise
+
+
+def _at_values(premise: Premise, values: Mapping[Any, Any]) -> Premise:
+    """What a requirement says of certain values; the symbols of its *for all* stay as they are."""
+    if premise.relation is None:
+        return premise
+    bound = set(getattr(premise, "forall", ()))
+    free = {symbol: value for symbol, value in values.items() if symbol not in bound}
+    for symbol, value in free.items():
+        captured = sp.sympify(value).free_symbols & bound
+        if captured and premise.relation.substitute({symbol: value}) != premise.relation:
+            raise ValueError(f"{premise.name}: holds for all {captured}; {symbol} is not {value}")
+    return replace(premise, relation=premise.relation.substitute(free))
 
 
 def _admissible(name: str, values: Mapping[Any, Any]) -> None:
