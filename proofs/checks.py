@@ -3,6 +3,8 @@ r"""Checks: the few rules by which a step may follow.
     Identity       both sides have one normal form, given equations
     Certificate    larger - smaller = sum of products of non-negative quantities, an identity
     Termwise       from the terms of two sums to the sums, or entry by entry
+    TermOfSum      one term of a sum of non-negative terms is at most the sum
+    Tangent        a convex function lies above its tangents
     SplitSum       a sum is what comes before one of its indices, that term, and what comes after
     Integral       between integers, a > b means a >= b + 1
     Evaluate       a limit, or a finite sum, that SymPy evaluates
@@ -324,7 +326,8 @@ class SplitSum(Check):
     def _split(self, total: Any, claim: Relation) -> Any:
         ((index, low, high),) = total.limits
         at, j = sp.sympify(self.at), self.offset
-        if index in at.free_symbols or j in total.function.free_symbols | at.free_symbols:
+        used = total.function.free_symbols | total.free_symbols | at.free_symbols
+        if index in at.free_symbols or j in used:
             raise NotProved(_difference(claim, f"{index} or {j} has another meaning already"))
         placed = [
             p.relation.slack for p in self.inside if p.relation and p.relation.operator != "="
@@ -381,6 +384,104 @@ def _is_integer(expression: Any) -> bool:
         return _is_integer(expression.function)
     if isinstance(expression, sp.Add | sp.Mul):
         return all(_is_integer(a) for a in expression.args)
+    return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermOfSum(Check):
+    r"""One term is at most the sum: f(a) <= sum_j f(j), if every f(j) >= 0 and a is in the range.
+
+    Attributes:
+        at: the index a, an integer; that it is in the range follows from its assumptions or stands
+            among the premises.
+        check: shows 0 <= f(j), for the index j of the sum.
+
+    Example:
+        >>> from proofs.expressions import le
+        >>> j, k, m = sp.symbols("j k m", integer=True, positive=True)
+        >>> x = sp.IndexedBase("x", real=True)
+        >>> square = Certificate(terms=((x[j] ** 2,),))
+        >>> total = sp.Sum(x[j] ** 2, (j, 1, k + m))
+        >>> TermOfSum(at=k, check=square).prove(le(x[k] ** 2, total)).identities
+        4
+    """
+
+    at: Any
+    check: Check
+
+    def premises(self) -> tuple["Premise", ...]:
+        """Its own and those of the inner check."""
+        return (*self.using, *self.check.premises())
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless the left side is a term and no term is negative."""
+        flat, at = claim.flipped, sp.sympify(self.at)
+        total = flat.right
+        if flat.operator != "<=" or not isinstance(total, sp.Sum) or len(total.limits) != 1:
+            raise NotProved(_difference(claim, "expected one term <= one sum"))
+        ((index, low, high),) = total.limits
+        if not at.is_integer or at.has(index):
+            raise NotProved(_difference(claim, f"{at} is not an integer of its own"))
+        known = [*given, *(p.relation for p in self.using if p.relation is not None)]
+        for distance in (at - low, high - at):
+            if Certificate._sign(distance, known, []) < 0:
+                raise NotProved(_difference(claim, f"{at} is not known to be in the range"))
+        term = total.function.subs(index, at)
+        outcome = Identity(using=self.using).prove(Relation(flat.left, "=", term), given)
+        zero = Relation(sp.Integer(0), "<=", total.function)
+        return outcome + Outcome(2) + self.check.prove(zero, known)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tangent(Check):
+    r"""A convex function lies above its tangents: f(z) >= f(p) + f'(p)(z - p) for every real z.
+
+    With g the larger minus the smaller side: g(p) = 0, g'(p) = 0 and g'' >= 0 everywhere, so that
+    g >= 0 by Taylor's formula. g must be smooth on the whole line, so in z it may be made of sums,
+    products, whole powers and exponentials only.
+
+    Attributes:
+        variable: z.
+        at: the point p where the tangent touches.
+
+    Example:
+        >>> from proofs.expressions import ge
+        >>> z = sp.Symbol("z", real=True)
+        >>> Tangent(variable=z, at=0).prove(ge(sp.exp(z), 1 + z)).identities
+        3
+    """
+
+    variable: Any
+    at: Any = 0
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless the difference touches 0 and is convex."""
+        if claim.operator not in ("<=", ">="):
+            raise NotProved(_difference(claim, "a tangent shows '<=' or '>='"))
+        z = sp.Dummy("z", real=True)  # every real number, whatever the symbol assumes
+        gap = claim.slack.xreplace({self.variable: z})
+        if not _entire(gap, z):
+            raise NotProved(_difference(claim, "not made of whole powers and exponentials"))
+        equations = self.equations(given)
+        at = sp.sympify(self.at)
+        for value in (gap, sp.diff(gap, z)):
+            if not vanishes(value.subs(z, at), equations):
+                raise NotProved(_difference(claim, f"does not touch at {at}"))
+        if not sp.diff(gap, z, 2).is_nonnegative:
+            raise NotProved(_difference(claim, f"not known to be convex: {sp.diff(gap, z, 2)}"))
+        return Outcome(3)
+
+
+def _entire(expression: Any, z: Any) -> bool:
+    """Whether an expression is smooth in z on the whole line, by its form."""
+    if not expression.has(z) or expression == z:
+        return bool(expression.is_real is not False)
+    if isinstance(expression, sp.Pow) and not (
+        expression.exp.is_Integer and expression.exp.is_nonnegative
+    ):
+        return expression.base == sp.E and _entire(expression.exp, z)
+    if isinstance(expression, sp.Add | sp.Mul | sp.Pow | sp.exp):
+        return all(_entire(argument, z) for argument in expression.args)
     return False
 
 

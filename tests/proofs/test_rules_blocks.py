@@ -1,0 +1,84 @@
+"""Splitting a sum, rounding up between integers: what the rules accept, and what they refuse."""
+
+import pytest
+import sympy as sp
+
+from proofs.checks import Certificate, Identity, Integral, NotProved, SplitSum, Termwise
+from proofs.derivation import Hypothesis
+from proofs.expressions import eq, ge, gt, le, lt
+
+k, a, j, i = sp.symbols("k a j l", integer=True, positive=True)
+f = sp.IndexedBase("f", real=True)
+within = Hypothesis("a is one of the indices", le(a, k))
+whole = sp.Sum(f[i], (i, 1, k))
+before = sp.Sum(f[a - j], (j, 1, a - 1))
+after = sp.Sum(f[a + j], (j, 1, k - a))
+
+
+def test_a_sum_is_split_at_an_index():
+    split = SplitSum(at=a, offset=j, inside=(within,))
+    assert split.prove(eq(whole, before + f[a] + after)).identities == 1
+
+
+@pytest.mark.parametrize("wrong", [before + after, before + f[a + 1] + after, 2 * f[a]])
+def test_a_split_that_loses_or_moves_a_term_is_refused(wrong):
+    with pytest.raises(NotProved, match="not shown"):
+        SplitSum(at=a, offset=j, inside=(within,)).prove(eq(whole, wrong))
+
+
+def test_an_index_that_may_lie_outside_is_refused():
+    with pytest.raises(NotProved, match="may lie outside"):
+        SplitSum(at=a, offset=j).prove(eq(whole, before + f[a] + after))
+
+
+def test_an_index_above_the_range_is_refused():
+    with pytest.raises(NotProved, match="may lie outside"):
+        SplitSum(at=k + 1, offset=j).prove(eq(whole, f[k + 1]))
+
+
+def test_an_offset_that_may_be_zero_or_is_taken_is_refused():
+    loose = sp.Symbol("j", integer=True)
+    with pytest.raises(NotProved, match="not known to be 1, 2"):
+        SplitSum(at=a, offset=loose, inside=(within,)).prove(eq(whole, f[a]))
+    with pytest.raises(NotProved, match="another meaning"):
+        SplitSum(at=1, offset=j).prove(eq(sp.Sum(j * f[i], (i, 1, k)), f[1]))
+
+
+def test_sums_in_sums_are_refused():
+    nested = sp.Sum(f[i] * sp.Sum(f[j], (j, 1, k)), (i, 1, k))
+    with pytest.raises(NotProved, match="single sums"):
+        SplitSum(at=1, offset=j).prove(eq(nested, f[1]))
+
+
+def test_a_positive_integer_is_at_least_one():
+    g = sp.IndexedBase("g", integer=True)
+    total = sp.Sum(g[i], (i, 1, k))
+    positive = Hypothesis("positive", gt(total, 0))
+    check = Integral(check=Certificate(terms=((total,),), using=(positive,)))
+    assert check.prove(ge(total, 1)).identities == 1
+
+
+def test_a_positive_real_number_need_not_be_one():
+    x = sp.Symbol("x", positive=True)
+    with pytest.raises(NotProved, match="not known to be an integer"):
+        Integral(check=Certificate(terms=((x,),))).prove(ge(x, 1))
+
+
+def test_integers_do_not_round_further_than_one():
+    m = sp.Symbol("m", integer=True, positive=True)
+    with pytest.raises(NotProved, match="not shown"):
+        Integral(check=Certificate(terms=((m,),))).prove(ge(m, 2))
+    with pytest.raises(NotProved, match="nothing else"):
+        Integral(check=Certificate(terms=((m,),))).prove(gt(m, 1))
+    with pytest.raises(NotProved, match="nothing else"):
+        Integral(check=Identity()).prove(eq(m, 1))
+
+
+def test_an_inequality_of_sums_that_may_run_backwards_is_refused():
+    m = sp.Symbol("m", integer=True)
+    term = Hypothesis("terms", lt(f[i], 0))
+    check = Termwise(check=Certificate(terms=((-f[i],),), using=(term,)))
+    claim = le(sp.Sum(f[i], (i, 1, k)), sp.Sum(0, (i, 1, k)))
+    assert check.prove(claim).identities == 1
+    with pytest.raises(NotProved, match="backwards"):
+        check.prove(le(sp.Sum(f[i], (i, 1, m)), sp.Sum(0, (i, 1, m))))
