@@ -219,9 +219,10 @@ class Certificate(Check):
     @staticmethod
     def _sign(factor: Any, relations: Iterable[Relation], equations: list[Relation]) -> int:
         """1 for positive, 0 for non-negative, -1 for not known."""
-        if factor.is_positive:
+        known = _with_signed_sums(factor)
+        if known.is_positive:
             return 1
-        best = 0 if factor.is_nonnegative or _sum_of_nonnegatives(factor) else -1
+        best = 0 if known.is_nonnegative else -1
         for relation in relations:
             if relation.operator == "=" or isinstance(relation.left, sp.MatrixExpr):
                 continue
@@ -230,12 +231,19 @@ class Certificate(Check):
         return best
 
 
-def _sum_of_nonnegatives(factor: Any) -> bool:
-    """Whether it is a sum of terms >= 0; over no terms it is 0, which SymPy does not use."""
-    if not isinstance(factor, sp.Sum):
-        return False
-    ranges = all((high - low + 1).is_nonnegative for _, low, high in factor.limits)
-    return bool(ranges and factor.function.is_nonnegative)
+def _with_signed_sums(factor: Any) -> Any:
+    """Sums of terms >= 0 as symbols >= 0: SymPy does not use that a sum over no terms is 0."""
+
+    def symbol(total: Any) -> Any:
+        inner = _with_signed_sums(total.function)
+        lengths = [high - low + 1 for _, low, high in total.limits]
+        if all(x.is_positive for x in lengths) and inner.is_positive:
+            return sp.Dummy(positive=True)
+        if all(x.is_nonnegative for x in lengths) and inner.is_nonnegative:
+            return sp.Dummy(nonnegative=True)
+        return total
+
+    return factor.replace(lambda e: isinstance(e, sp.Sum), symbol)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -603,14 +611,18 @@ class Squeeze(Check):
 
 def _free_of(premise: "Premise", variable: Any, claim: Relation) -> None:
     """Refuse a premise that was assumed for one value of the variable only."""
-    from proofs.derivation import Hypothesis  # this module comes first
+    from proofs.derivation import Definition, Hypothesis  # this module comes first
 
     needs = premise.requirements() if hasattr(premise, "requirements") else [premise]
     for need in needs:
         need = getattr(need, "origin", need)
+        if need.relation is None or variable not in need.relation.free_symbols:
+            continue
         assumed = isinstance(need, Hypothesis) and variable not in need.forall
-        if assumed and need.relation is not None and variable in need.relation.free_symbols:
-            raise NotProved(_difference(claim, f"{need.name} is an assumption about {variable}"))
+        # What is defined by the variable must show it, as f(x) does, or it counts as fixed.
+        hidden = isinstance(need, Definition) and variable not in need.relation.left.free_symbols
+        if assumed or hidden:
+            raise NotProved(_difference(claim, f"{need.name} depends on {variable}"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -671,10 +683,10 @@ class SignCases(Check):
     r"""All sign patterns of some differences: each is closed, or shown to be impossible.
 
     With m differences there are 3^m patterns (negative, zero, positive). In a pattern the
-    conditions of every ``Piecewise`` in the claim are decided by the known signs, and ``check``
-    closes it. A pattern is impossible when a linear combination of the differences, with signs that
-    make it positive, vanishes identically (or contradicts a premise); the combination is found by
-    linear programming and verified as an identity.
+    conditions of every ``Piecewise``, in the claim and in ``using``, are decided by the known signs,
+    and ``check`` closes it. A pattern is impossible when a linear combination of the differences,
+    with signs that make it positive, vanishes identically (or contradicts a premise); the
+    combination is found by linear programming and verified as an identity.
 
     Attributes:
         split: the differences.
@@ -704,7 +716,10 @@ class SignCases(Check):
                 continue
             check = self.check if isinstance(self.check, Check) else self.check(signs)
             here = [*known, *facts, *_solved(facts)]
-            case = Relation(decided(claim.left, here), claim.operator, decided(claim.right, here))
+            case, *here = [
+                Relation(decided(r.left, here), r.operator, decided(r.right, here))
+                for r in (claim, *here)
+            ]
             try:
                 total += check.prove(case, here)
             except NotProved as error:

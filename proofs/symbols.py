@@ -9,7 +9,7 @@ r"""Symbols that the derivations share, so that one letter means one thing on ev
 Indices of formulas count from 1, those of the code from 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -110,3 +110,34 @@ def tokens(slots: Slots, rows: Sequence[Mapping[str, Any]]) -> sp.ImmutableMatri
             row += values
         table.append(row)
     return sp.ImmutableMatrix(table)
+
+
+def computed(name: str, function: Callable[..., Any]) -> Any:
+    """A function of integers that runs code as soon as all its arguments are known.
+
+    With it a check by cases runs the reference itself in every case, on symbols where the case
+    leaves some.
+
+    Args:
+        name: the TeX by which it is printed.
+        function: takes as many ints as it is applied to; returns a number or expression.
+
+    Example:
+        >>> i, x = sp.Symbol("i", integer=True), sp.Symbol("x", real=True)
+        >>> power = computed("P", lambda i: x**i)
+        >>> power(i), power(i).xreplace({i: sp.Integer(3)})
+        (P(i), x**3)
+    """
+
+    class Computed(sp.Function):  # type: ignore[misc]
+        @classmethod
+        def eval(cls, *arguments: Any) -> Any:
+            if all(argument.is_Integer for argument in arguments):
+                return _number(function(*map(int, arguments)))
+            return None
+
+        def _latex(self, printer: Any) -> str:
+            return rf"{name}({', '.join(map(printer._print, self.args))})"
+
+    Computed.__name__ = name
+    return Computed
