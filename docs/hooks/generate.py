@@ -10,11 +10,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import distance_example
 import dot_product_example
+import lesson_examples
+import outside_examples
 
 OUTPUT = Path(__file__).parents[1] / "_generated"
 
-SNIPPETS: dict[str, Callable[[], str]] = {**dot_product_example.SNIPPETS}
+SNIPPETS: dict[str, Callable[[], str]] = {
+    **dot_product_example.SNIPPETS,
+    **lesson_examples.SNIPPETS,
+    **distance_example.SNIPPETS,
+    **outside_examples.SNIPPETS,
+}
 
 
 def write_snippets(snippets: Mapping[str, Callable[[], str]], output: Path) -> None:
