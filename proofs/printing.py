@@ -44,6 +44,8 @@ class Printer(LatexPrinter):  # type: ignore[misc]
         return r" \odot ".join(side(a) for a in expr.args)
 
     def _print_Piecewise(self, expr: Any) -> str:  # noqa: N802
+        if self._print_level > 1 and _is_indicator(expr):  # inside a formula: [condition]
+            return rf"\left[{self._print(expr.args[0][1])}\right]"
         lines = []
         for value, condition in expr.args:
             otherwise = condition == sp.true
@@ -62,8 +64,21 @@ class Printer(LatexPrinter):  # type: ignore[misc]
         text = " + ".join(self._print(term) for term in terms)
         return text.replace("+ -", "-")
 
+    def _needs_mul_brackets(self, expr: Any, first: bool = False, last: bool = False) -> bool:
+        return not _is_indicator(expr) and bool(super()._needs_mul_brackets(expr, first, last))
+
     def _print_And(self, expr: Any) -> str:  # noqa: N802
         return r",\; ".join(self._print(a) for a in sorted(expr.args, key=sp.default_sort_key))
+
+
+def _is_indicator(expr: Any) -> bool:
+    """Whether an expression is 1 under a condition and 0 otherwise."""
+    return (
+        isinstance(expr, sp.Piecewise)
+        and len(expr.args) == 2
+        and [value for value, _ in expr.args] == [1, 0]
+        and expr.args[1][1] == sp.true
+    )
 
 
 _PRINTER = Printer({"mat_delim": "[", "fold_short_frac": False, "ln_notation": True})
@@ -75,6 +90,9 @@ def tex(expression: Any) -> str:
     Example:
         >>> tex(sp.Symbol("gamma_a") / 2)
         '\\frac{\\gamma_{a}}{2}'
+        >>> i, j = sp.symbols("i j", integer=True)
+        >>> tex(2 * sp.Piecewise((1, sp.Eq(i, j)), (0, True)))
+        '2 \\left[i = j\\right]'
     """
     return str(_PRINTER.doprint(expression))
 
