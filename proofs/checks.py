@@ -11,6 +11,7 @@ r"""Checks: the few rules by which a step may follow.
     Linear         a linear inequality whose opposite contradicts the premises
     Increasing     exp(a) <= exp(b) from a <= b
     Squeeze        a limit between two limits that agree
+    InLimit        from equal functions to equal limits
     Name           a quantity that is known to be positive gets a symbol of its own
     SignCases      every sign pattern of some differences: closed one by one, or contradictory
     FiniteCases    every value of some integers, one by one
@@ -609,6 +610,41 @@ class Squeeze(Check):
         return Outcome(4)
 
 
+@dataclass(frozen=True, kw_only=True)
+class InLimit(Check):
+    """Equal functions have equal limits.
+
+    Attributes:
+        check: what shows that the functions are equal; as in ``Squeeze``, it rests on no hypothesis
+            about the variable.
+
+    Example:
+        >>> t = sp.Symbol("t", positive=True)
+        >>> left, right = sp.exp(t) / (sp.exp(t) + 1), 1 / (1 + sp.exp(-t))
+        >>> claim = eq(sp.Limit(left, t, sp.oo), sp.Limit(right, t, sp.oo))
+        >>> InLimit(check=Identity()).prove(claim).identities
+        1
+    """
+
+    check: Check
+
+    def premises(self) -> tuple["Premise", ...]:
+        """Its own and those of the inner check."""
+        return (*self.using, *self.check.premises())
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless both sides are limits at one place, of equal functions."""
+        left, right = claim.left, claim.right
+        limits = isinstance(left, sp.Limit) and isinstance(right, sp.Limit)
+        if claim.operator != "=" or not limits or left.args[1:] != right.args[1:]:
+            raise NotProved(_difference(claim, "expected limits at one place on both sides"))
+        if any(left.args[1] in r.free_symbols for r in given):
+            raise NotProved(_difference(claim, f"an open case is about {left.args[1]}"))
+        for premise in self.premises():
+            _free_of(premise, left.args[1], claim)
+        return self.check.prove(eq(left.args[0], right.args[0]), given)
+
+
 def _free_of(premise: "Premise", variable: Any, claim: Relation) -> None:
     """Refuse a premise that was assumed for one value of the variable only."""
     from proofs.derivation import Definition, Hypothesis  # this module comes first
@@ -683,10 +719,10 @@ class SignCases(Check):
     r"""All sign patterns of some differences: each is closed, or shown to be impossible.
 
     With m differences there are 3^m patterns (negative, zero, positive). In a pattern the
-    conditions of every ``Piecewise``, in the claim and in ``using``, are decided by the known signs,
-    and ``check`` closes it. A pattern is impossible when a linear combination of the differences,
-    with signs that make it positive, vanishes identically (or contradicts a premise); the
-    combination is found by linear programming and verified as an identity.
+    conditions of every ``Piecewise``, in the claim and in ``using``, are decided by the known
+    signs, and ``check`` closes it. A pattern is impossible when a linear combination of the
+    differences, with signs that make it positive, vanishes identically (or contradicts a premise);
+    the combination is found by linear programming and verified as an identity.
 
     Attributes:
         split: the differences.
