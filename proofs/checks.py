@@ -697,12 +697,16 @@ class Name(Check):
     def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
         """Raise ``NotProved`` unless the quantity is positive and the replacement turns back."""
         given = [*given, *(p.relation for p in self.using if p.relation is not None)]
-        old = set().union(claim.free_symbols, *(r.free_symbols for r in given))
-        inner = set().union(
-            *(p.relation.free_symbols for p in self.check.premises() if p.relation is not None)
-        )
+        # All symbols, those bound by a limit or a sum included: they would capture the new one.
+        old = {s for r in (claim, *given) for side in (r.left, r.right) for s in _symbols(side)}
+        premises = [p.relation for p in self.check.premises() if p.relation is not None]
+        inner = {s for r in premises for side in (r.left, r.right) for s in _symbols(side)}
         if self.symbol in old | inner | self.value.free_symbols:
             raise NotProved(_difference(claim, f"{self.symbol} has a meaning already"))
+        bound = {s for side in (claim.left, claim.right) for s in _symbols(side)}
+        bound -= claim.free_symbols
+        if bound & (_symbols(self.by) | _symbols(self.value) | {self.replaces}):
+            raise NotProved(_difference(claim, f"{bound} are bound by a limit or a sum"))
         if self.replaces in inner:
             raise NotProved(_difference(claim, f"a premise is about {self.replaces}"))
         positive = any(r.strict and vanishes(r.slack - self.value) for r in given)
@@ -712,6 +716,10 @@ class Name(Check):
             raise NotProved(_difference(claim, f"{self.by} does not stand for {self.replaces}"))
         values = {self.replaces: self.by}
         return self.check.prove(claim.substitute(values), [r.substitute(values) for r in given])
+
+
+def _symbols(expression: Any) -> set[Any]:
+    return set(sp.sympify(expression).atoms(sp.Symbol))
 
 
 @dataclass(frozen=True, kw_only=True)
