@@ -16,8 +16,9 @@ assumptions of the symbols; those in words must be hypotheses here, too.
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -294,15 +295,37 @@ class Fact(Premise):
 
     def requirements(self) -> list[Premise]:
         """Hypotheses and definitions that its part rests on, with the values put in."""
-        needed: list[Premise] = list(self.part.assuming)
-        for premise in self.part.premises():
-            inner = premise.requirements() if isinstance(premise, Fact) else [_origin(premise)]
-            needed += [p for p in inner if p not in needed]
-        discharged = [
-            step.check.hypothesis for step in self.part.steps if isinstance(step.check, Induction)
+        return [_at_values(p, dict(self.values)) for p in _requirements(self.part)]
+
+
+@cache
+def _requirements(part: Part) -> tuple[Premise, ...]:
+    """Hypotheses and definitions that a part rests on.
+
+    What one of its facts assumes and another one states is met inside the part. The facts are taken
+    in an order in which each is met by those before it only, so that no two vouch for each other.
+    """
+    needed: list[Premise] = list(part.assuming)
+    facts: list[Fact] = []
+    for premise in part.premises():
+        if isinstance(premise, Fact):
+            facts += [premise] if premise not in facts else []
+        elif _origin(premise) not in needed:
+            needed.append(_origin(premise))
+    stated: set[Any] = set()
+    while facts:
+        waiting = {key for fact in facts if (key := _key(fact.relation)) is not None}
+        free = [f for f in facts if not any(_key(r.relation) in waiting for r in f.requirements())]
+        fact = (free or facts)[0]
+        facts.remove(fact)
+        needed += [
+            need
+            for need in fact.requirements()
+            if need not in needed and (need.relation is None or _key(need.relation) not in stated)
         ]
-        needed = [p for p in needed if p not in discharged]
-        return [_at_values(p, dict(self.values)) for p in needed]
+        stated.add(_key(fact.relation))
+    discharged = [step.check.hypothesis for step in part.steps if isinstance(step.check, Induction)]
+    return tuple(p for p in needed if p not in discharged)
 
 
 def _origin(premise: Premise) -> Premise:
@@ -426,13 +449,14 @@ class Derivation:
         proved: list[Part] = []
         for part in self.parts:
             part_relation = part.relation
+            at_hand = self._known(part, proved)
             for number, (link, step) in enumerate(part.links, start=1):
                 where = f"{self.slug}, part {part.title!r}, step {number}"
                 try:
                     if link.left == link.right:
                         raise NotProved(f"says nothing: both sides are {link.left}")
                     for premise in step.check.premises():
-                        self._at_hand(premise, part, proved)
+                        self._at_hand(premise, part, proved, at_hand)
                     total += step.check.prove(link)
                 except NotProved as error:
                     raise NotProved(f"{where}: {error}") from error
@@ -472,7 +496,9 @@ class Derivation:
         if idle:
             raise NotProved(f"{self.slug}: parts that nothing rests on: {idle}")
 
-    def _at_hand(self, premise: Premise, part: Part, proved: Sequence[Part]) -> None:
+    def _at_hand(
+        self, premise: Premise, part: Part, proved: Sequence[Part], known: Set[Any]
+    ) -> None:
         """Refuse a premise that is neither assumed, nor defined, nor proved before."""
         origin = _origin(premise)
         if isinstance(premise, Fact):
@@ -480,43 +506,66 @@ class Derivation:
             if own and premise.part not in proved:
                 raise NotProved(f"uses {premise.name!r}, which is not an earlier part")
             for need in premise.requirements():
-                self._met(need, premise, part, proved)
+                if not self._met(need, part, known):
+                    raise NotProved(_unmet(premise, need))
         elif origin not in (*self.hypotheses, *part.assuming, *self.definitions):
             raise NotProved(f"uses {premise.name!r}, which is not a hypothesis or definition here")
 
-    def _met(self, need: Premise, fact: Fact, part: Part, proved: Sequence[Part]) -> None:
-        """Refuse a fact whose own hypotheses and definitions do not hold here."""
-        known = [*self.hypotheses, *part.assuming, *self.definitions]
+    def _known(self, part: Part, proved: Sequence[Part]) -> Set[Any]:
+        """What is at hand in a part: what is assumed, and the facts whose own needs are met.
+
+        A fact counts once its hypotheses are met by what counts already, so that none vouches for
+        itself, not even by way of others.
+        """
+        assumed = [*self.hypotheses, *part.assuming, *self.definitions]
+        inner = part.premises()
+        assumed += [p for p in inner if not isinstance(p, Fact) and _origin(p) in assumed]
+        known = {_key(p.relation) for p in assumed}
+        facts = [*(p.fact for p in proved), *(p for p in inner if isinstance(p, Fact))]
+        waiting = len(facts) + 1
+        while len(facts) < waiting:
+            waiting = len(facts)
+            for fact in facts:
+                if all(self._met(need, part, known) for need in fact.requirements()):
+                    known.add(_key(fact.relation))
+            facts = [fact for fact in facts if _key(fact.relation) not in known]
+        return known
+
+    def _met(self, need: Premise, part: Part, known: Set[Any]) -> bool:
+        """Whether a fact's own hypothesis or definition holds here."""
         if need.relation is None:
-            if need.name not in {p.name for p in known}:
-                raise NotProved(f"{fact.name!r} assumes {need.name!r}, which is not assumed here")
-            return
-        premises = [p for p in [*known, *part.premises()] if p is not fact]
-        at_hand = [*(p.relation for p in premises), *(p.relation for p in proved)]
+            here = [*self.hypotheses, *part.assuming, *self.definitions]
+            return need.name in {p.name for p in here}
+        if _key(need.relation) in known:
+            return True
         wanted = need.relation.flipped
-        if any(r is not None and _same(r.flipped, wanted) for r in at_hand):
-            return
-        if not isinstance(wanted.left, sp.MatrixExpr | sp.MatrixBase):
-            slack = wanted.right - wanted.left
-            if wanted.operator == "=" and vanishes(slack):
-                return
-            if slack.is_positive or (wanted.operator == "<=" and slack.is_nonnegative):
-                return
-        raise NotProved(
-            f"{fact.name!r} assumes {need.name!r}, here {wanted.left} {wanted.operator} "
-            f"{wanted.right}, which is not at hand"
-        )
+        if isinstance(wanted.left, sp.MatrixExpr | sp.MatrixBase):
+            return False
+        slack = wanted.right - wanted.left
+        if wanted.operator == "=":
+            return vanishes(slack)
+        return bool(slack.is_positive or (wanted.operator == "<=" and slack.is_nonnegative))
 
 
-def _same(left: Relation, right: Relation) -> bool:
-    if left == right:
-        return True
-    sides = (left.left, left.right, right.left, right.right)
-    if left.operator != right.operator or any(
-        isinstance(s, sp.MatrixExpr | sp.MatrixBase) for s in sides
-    ):
-        return False
-    return bool(sp.expand(left.slack - right.slack) == 0)
+def _unmet(fact: Fact, need: Premise) -> str:
+    if need.relation is None:
+        return f"{fact.name!r} assumes {need.name!r}, which is not assumed here"
+    wanted = need.relation.flipped
+    return (
+        f"{fact.name!r} assumes {need.name!r}, here {wanted.left} {wanted.operator} "
+        f"{wanted.right}, which is not at hand"
+    )
+
+
+@cache
+def _key(relation: Relation | None) -> Any:
+    """The same for relations that say the same up to moving terms across."""
+    if relation is None:
+        return None
+    flat = relation.flipped
+    if any(isinstance(side, sp.MatrixExpr | sp.MatrixBase) for side in (flat.left, flat.right)):
+        return flat
+    return flat.operator, sp.expand(flat.slack)
 
 
 def resolve_test(path: str, name: str) -> None:
