@@ -456,7 +456,8 @@ class Derivation:
                     if link.left == link.right:
                         raise NotProved(f"says nothing: both sides are {link.left}")
                     for premise in step.check.premises():
-                        self._at_hand(premise, part, proved, at_hand)
+                        here = at_hand | _discharged(step.check, premise)
+                        self._at_hand(premise, part, proved, here)
                     total += step.check.prove(link)
                 except NotProved as error:
                     raise NotProved(f"{where}: {error}") from error
@@ -545,6 +546,13 @@ class Derivation:
         if wanted.operator == "=":
             return vanishes(slack)
         return bool(slack.is_positive or (wanted.operator == "<=" and slack.is_nonnegative))
+
+
+def _discharged(check: Check, premise: Premise) -> Set[Any]:
+    """What only the step of an induction may assume: that the claim holds for t."""
+    if isinstance(check, Induction) and premise is check.step:
+        return {_key(check.hypothesis.relation)}
+    return set()
 
 
 def _unmet(fact: Fact, need: Premise) -> str:
