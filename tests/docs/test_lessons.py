@@ -5,7 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+
+from reference import lloyd
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -115,6 +118,38 @@ def test_the_maps_of_the_lesson_differ_only_in_the_normalizer(lessons: ModuleTyp
     assert lessons.lloyd_step(lessons.MAP_POINTS, lessons.MAP_CENTERS)[0].tolist() == [
         row.argmax() for row in maps[0]
     ]
+
+
+def test_what_the_text_says_of_its_maps(lessons: ModuleType) -> None:
+    first, average, *soft, sparse = (
+        lessons.assignment_weights(normalizer, gamma) for _, normalizer, gamma in lessons.MAPS
+    )
+    assert first[1].tolist() == [1, 0, 0]
+    assert average[1].tolist() == [0.5, 0.5, 0]
+    for weights in soft:
+        assert (weights > 0).all()
+        assert weights[1, 0] == weights[1, 1]
+    assert (sparse == 0).any()
+
+
+def test_what_the_text_says_of_drift_and_thresholds(hook: Callable[[str], ModuleType]) -> None:
+    outside = hook("outside_examples")
+    points, centers = (np.array(numbers)[:, None] for numbers in outside.DRIFT)
+    path = lloyd(points, centers, steps=max(outside.LAYERS)).center_history
+    for gamma in outside.GAMMAS:
+        run = outside.soft(gamma).run(points, centers, layers=max(outside.LAYERS))
+        assert set(run.label_history[0]) == {0}  # the second cluster is empty
+        nonempty, empty = np.abs(run.center_history - path)[list(outside.LAYERS), :, 0].T
+        assert (np.diff(empty) > 0).all()
+        if gamma > min(outside.GAMMAS):  # at the smallest, the center comes near in the end
+            assert nonempty[-1] <= nonempty[0]
+    rows = outside.sparsemax_threshold().splitlines()[2:]
+    first, *below, expected = [row.split(" | ", 1)[1] for row in rows]
+    assert first == expected
+    assert expected not in below
+    tie = outside.distance_tie()
+    assert r"$0,\; 2$" in tie
+    assert r"$\tfrac{1}{3},\; \tfrac{5}{3}$" in tie
 
 
 def test_the_notation_page_has_the_symbols_of_the_proofs() -> None:
