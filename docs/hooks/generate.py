@@ -12,6 +12,7 @@ from typing import Any
 
 import distance_example
 import dot_product_example
+import layer_picture
 import lesson_examples
 import outside_examples
 
@@ -22,6 +23,7 @@ SNIPPETS: dict[str, Callable[[], str]] = {
     **lesson_examples.SNIPPETS,
     **distance_example.SNIPPETS,
     **outside_examples.SNIPPETS,
+    **layer_picture.SNIPPETS,
 }
 
 
