@@ -334,8 +334,8 @@ GROUPS = Part(
 
 u = sp.Symbol("u", integer=True, positive=True)
 S, V = sp.MatrixSymbol("S", n, u), sp.MatrixSymbol("V", u, p)
-E, N = sp.MatrixSymbol("E", n, n), sp.MatrixSymbol("N", u, u)
-_inverse = sp.Inverse(N)
+E, M = sp.MatrixSymbol("E", n, n), sp.MatrixSymbol("M", u, u)
+_inverse = sp.Inverse(M)
 
 EQUAL_LABELS = Hypothesis(
     "equal points carry equal label rows",
@@ -344,11 +344,11 @@ EQUAL_LABELS = Hypothesis(
     "matrix that says which: $S_{ig} = 1$ if point $i$ is the $g$-th different one, else 0. Then "
     "$Y = S V$: one label row for each different point. At the start $Y = 0$.",
 )
-SIZES = definition(N, S.T * S, "how often each different point occurs, on the diagonal")
+SIZES = definition(M, S.T * S, "how often each different point occurs, on the diagonal")
 INVERSE = definition(
-    sp.MatMul(_inverse, N, evaluate=False),
+    sp.MatMul(_inverse, M, evaluate=False),
     sp.Identity(u),
-    "no different point occurs 0 times, so $N$ has an inverse",
+    "no different point occurs 0 times, so $M$ has an inverse",
 )
 AVERAGE = definition(
     E,
@@ -369,11 +369,11 @@ SELF = Part(
             Identity(using=(AVERAGE, EQUAL_LABELS)),
         ),
         Step(
-            sp.MatMul(S, _inverse, N, V, evaluate=False),
-            r"$S\T S = N$.",
+            sp.MatMul(S, _inverse, M, V, evaluate=False),
+            r"$S\T S = M$.",
             Identity(using=(SIZES,)),
         ),
-        Step(Y, "$N^{-1} N = I$, and $S V = Y$.", Identity(using=(INVERSE, EQUAL_LABELS))),
+        Step(Y, "$M^{-1} M = I$, and $S V = Y$.", Identity(using=(INVERSE, EQUAL_LABELS))),
     ),
 )
 
