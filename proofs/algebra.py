@@ -432,6 +432,7 @@ REWRITABLE = (
     SquaredNorm,
     Inner,
     sp.Sum,
+    sp.Max,
 )
 
 
