@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import sympy as sp
 from sympy.core.relational import Relational
@@ -83,8 +83,10 @@ class Check(ABC):
 
     Attributes:
         using: the premises it may use.
+        said: what it has shown, in a few words, for the page.
     """
 
+    said: ClassVar[str] = "by a rule of its own"
     using: tuple["Premise", ...] = ()
 
     @abstractmethod
@@ -115,6 +117,8 @@ class Identity(Check):
         >>> Identity().prove(eq((x + 1) ** 2, x**2 + 2 * x + 1))
         Outcome(identities=1, cases=0, contradictions=0)
     """
+
+    said: ClassVar[str] = "both sides have one normal form"
 
     def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
         """Raise ``NotProved`` unless left - right is 0."""
@@ -176,6 +180,8 @@ class Certificate(Check):
         >>> Certificate(terms=(((x - y) ** 2,),)).prove(le(2 * x * y, x**2 + y**2)).identities
         1
     """
+
+    said: ClassVar[str] = "the difference is a sum of products of non-negative quantities"
 
     terms: tuple[tuple[Any, ...], ...] = ()
     multiples: tuple[tuple[Any, "Premise"], ...] = ()
@@ -259,6 +265,8 @@ class Termwise(Check):
         check: what shows the relation of the terms.
     """
 
+    said: ClassVar[str] = "term by term"
+
     check: Check
 
     def premises(self) -> tuple["Premise", ...]:
@@ -314,6 +322,8 @@ class SplitSum(Check):
         1
     """
 
+    said: ClassVar[str] = "the sum, split at one of its indices, agrees with the right side"
+
     at: Any
     offset: Any
     inside: tuple["Premise", ...] = ()
@@ -368,6 +378,8 @@ class Integral(Check):
         1
     """
 
+    said: ClassVar[str] = "between integers, more means more by at least 1"
+
     check: Check
 
     def premises(self) -> tuple["Premise", ...]:
@@ -415,6 +427,8 @@ class TermOfSum(Check):
         4
     """
 
+    said: ClassVar[str] = "a sum of non-negative terms is at least each of them"
+
     at: Any
     check: Check
 
@@ -459,6 +473,8 @@ class Tangent(Check):
         >>> Tangent(variable=z, at=0).prove(ge(sp.exp(z), 1 + z)).identities
         3
     """
+
+    said: ClassVar[str] = "a convex function lies above its tangents"
 
     variable: Any
     at: Any = 0
@@ -505,6 +521,8 @@ class Evaluate(Check):
         1
     """
 
+    said: ClassVar[str] = "SymPy evaluates both sides to the same"
+
     def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
         """Raise ``NotProved`` unless the evaluated sides agree."""
         # Equations first: a limit may depend on which symbols are equal.
@@ -526,6 +544,8 @@ class Linear(Check):
         >>> Linear().prove(le(a, c), [le(a, b), le(b, c)]).identities
         1
     """
+
+    said: ClassVar[str] = "the opposite contradicts the premises, by a linear combination of them"
 
     def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
         """Raise ``NotProved`` unless every opposite of the claim is impossible."""
@@ -553,6 +573,8 @@ class Increasing(Check):
         0
     """
 
+    said: ClassVar[str] = "the exponential function keeps order"
+
     check: Check
 
     def premises(self) -> tuple["Premise", ...]:
@@ -579,6 +601,8 @@ class Squeeze(Check):
 
     Neither may rest on a hypothesis about the variable of the limit, unless it is *for all*.
     """
+
+    said: ClassVar[str] = "it lies between two quantities with one limit"
 
     lower: "Premise"
     upper: "Premise"
@@ -625,6 +649,8 @@ class InLimit(Check):
         >>> InLimit(check=Identity()).prove(claim).identities
         1
     """
+
+    said: ClassVar[str] = "what agrees for every value has one limit"
 
     check: Check
 
@@ -684,6 +710,8 @@ class Name(Check):
         1
     """
 
+    said: ClassVar[str] = "a positive quantity has been given a symbol of its own"
+
     symbol: Any
     value: Any
     replaces: Any
@@ -736,6 +764,8 @@ class SignCases(Check):
         split: the differences.
         check: closes a case; or a function from the signs, a tuple of -1, 0, 1, to a check.
     """
+
+    said: ClassVar[str] = "in every pattern of signs"
 
     split: tuple[Any, ...]
     check: Check | Callable[[tuple[int, ...]], Check] = field(default_factory=Identity)
@@ -902,6 +932,8 @@ class FiniteCases(Check):
         check: closes each case; or a function from the case, a dict, to a check.
     """
 
+    said: ClassVar[str] = "in every case"
+
     values: Mapping[Any, Sequence[Any]]
     check: Check | Callable[[dict[Any, Any]], Check] = field(default_factory=Identity)
 
@@ -957,6 +989,8 @@ class Induction(Check):
         step: a result that states P(t + 1), from the hypothesis P(t).
         hypothesis: the hypothesis P(t) of ``step``.
     """
+
+    said: ClassVar[str] = "by induction"
 
     variable: Any
     base: "Premise"

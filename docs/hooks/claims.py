@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import claim_examples
+import sympy as sp
 from graph import graph_svg
 from mkdocs.structure.files import File, Files
 
@@ -57,6 +58,9 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Floating point", ("float_certificate",)),
 )
 """The reading order of the navigation; a claim that is missing here is an error."""
+
+NAMED = (sp.Symbol, sp.MatrixSymbol, sp.Indexed, sp.core.function.AppliedUndef)
+"""What a definition gives a meaning to; an equation between other things is only stated."""
 
 SOURCES = {
     PAPER: "the paper",
@@ -166,8 +170,9 @@ def claim_text(claim: Claim, record: Record, users: Sequence[str]) -> str:
         *_definitions(derivation),
         "## Proof\n",
     ]
+    seen: dict[tuple[str, int], str] = {}
     for number, part in enumerate(derivation.parts, start=1):
-        lines += _part(derivation, part, number)
+        lines += _part(derivation, part, number, seen)
     lines += ["Together, " + _listed(_part_links(derivation)) + " are the claim. $\\square$\n"]
     if derivation.limits:
         lines += _box("warning", "What this derivation does not reach", derivation.limits)
@@ -212,10 +217,16 @@ def _hypotheses(derivation: Derivation) -> list[str]:
 def _said(hypothesis: Hypothesis) -> str:
     formula = "" if hypothesis.relation is None else f"${tex_relation(hypothesis.relation)}$"
     every = ", ".join(f"${tex(symbol)}$" for symbol in hypothesis.forall)
-    parts = [hypothesis.text.strip()]
+    parts = [_sentence(hypothesis.text)] if hypothesis.text else []
     if formula and formula not in hypothesis.text:
         parts.append(f"{formula}{f' for all {every}' if every else ''}.")
     return " ".join(part for part in parts if part)
+
+
+def _sentence(text: str) -> str:
+    """The text with a capital at its start and a full stop at its end."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "$$")) else ".")
 
 
 def _plain(name: str) -> str:
@@ -228,19 +239,23 @@ def _definitions(derivation: Derivation) -> list[str]:
     lines = ["## Names\n"]
     for d in derivation.definitions:
         formula = f"${tex_relation(d.relation)}$" if d.relation is not None else d.name
-        formula = formula.replace(" = ", r" \mathrel{:=} ", 1)
+        if d.relation is not None and isinstance(d.relation.left, NAMED):
+            formula = formula.replace(" = ", r" \mathrel{:=} ", 1)
         wide = d.relation is not None and width(tex_relation(d.relation)) > MEDIUM
         lines += [f"$$\n{formula.strip('$')}\n$$\n" if wide else formula, ""]
         code = ", ".join(_link(resolve(pointer)) for pointer in d.code)
         computed = f" Computed by {code}." if code else ""
-        lines[-1:] = [f":   {d.text}{computed}", ""] if not wide else [f"{d.text}{computed}", ""]
+        text = _sentence(d.text) + computed
+        lines[-1:] = [text if wide else f":   {text}", ""]
     return lines
 
 
 # --- a part ---------------------------------------------------------------------------------------
 
 
-def _part(derivation: Derivation, part: Part, number: int) -> list[str]:
+def _part(
+    derivation: Derivation, part: Part, number: int, seen: dict[tuple[str, int], str]
+) -> list[str]:
     sizes = (
         "all sizes"
         if part.sizes is None
@@ -254,9 +269,8 @@ def _part(derivation: Derivation, part: Part, number: int) -> list[str]:
         lines += [part.text.strip() + "\n"]
     for hypothesis in part.assuming:
         lines += [f"Here it is assumed, {_plain(hypothesis.name).lower()}: {_said(hypothesis)}\n"]
-    total = len(part.steps)
     for i, (link, step) in enumerate(part.links, start=1):
-        lines += _step(derivation, part, link, step, (number, i), first=i == 1, total=total)
+        lines += _step(derivation, part, link, step, (number, i), seen)
     return lines
 
 
@@ -266,11 +280,10 @@ def _step(
     link: Relation,
     step: Step,
     number: tuple[int, int],
-    *,
-    first: bool,
-    total: int,
+    seen: dict[tuple[str, int], str],
 ) -> list[str]:
     name = f"{number[0]}.{number[1]}"
+    first = number[1] == 1
     formula = chain_link(link, first=first)
     pointers = [*(part.code if first else ()), *step.code]
     code = [resolve(p) for i, p in enumerate(pointers) if p not in pointers[:i]]
@@ -284,7 +297,11 @@ def _step(
         "</div>",
     ]
     if code:
-        lines += ['<div class="code" markdown>\n', *(_excerpt(c) for c in code), "</div>"]
+        lines += [
+            '<div class="code" markdown>\n',
+            *(_excerpt(c, name, seen) for c in code),
+            "</div>",
+        ]
     return [*lines, "</div>\n"]
 
 
@@ -301,18 +318,41 @@ def chain_link(link: Relation, *, first: bool) -> str:
     return rf"\begin{{aligned}} & {left} \\[0.4em] & {sign}\; {right} \end{{aligned}}"
 
 
+GRID = re.compile(
+    r"\\begin\{(?:matrix|cases|aligned|array)\}((?:(?!\\begin\{).)*?)\\end\{\w+\}", re.S
+)
+
+
 def width(formula: str) -> float:
-    r"""A rough width of a formula, in characters.
+    r"""A rough width of a formula, in characters: a matrix is as wide as its columns.
 
     Example:
-        >>> width(r"\\frac{a + b}{c}") < width("a + b + c")
+        >>> width(r"\frac{a + b}{c}") < width("a + b + c")
+        True
+        >>> width(r"\begin{matrix}a & b \\\\ c & d\end{matrix}") < width("a + b + c + d + e")
         True
     """
-    text = re.sub(r"\\begin\{\w+\}|\\end\{\w+\}|\\(left|right|displaystyle|big|Big)\b", "", formula)
-    text = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", lambda m: max(m[1], m[2], key=len), text)
-    rows = [re.sub(r"\\[a-zA-Z]+", "x", row) for row in re.split(r"\\\\", text)]
-    narrow = [len(re.sub(r"[_^].|[{}\\\s&]", "", row)) + 2 * row.count("&") for row in rows]
-    return float(max(narrow))
+
+    def grid(match: re.Match[str]) -> str:
+        rows = [row.split("&") for row in match[1].split(r"\\")]
+        columns = max(map(len, rows))
+        widest = [max(_plain_width(r[i]) for r in rows if i < len(r)) for i in range(columns)]
+        return "x" * int(sum(widest) + 2 * columns)
+
+    while GRID.search(formula):
+        formula = GRID.sub(grid, formula)
+    return _plain_width(formula)
+
+
+def _plain_width(formula: str) -> float:
+    text = re.sub(r"\\(left|right|displaystyle|big|Big|quad|tfrac)\b", "", formula)
+    for _ in range(4):
+        text = re.sub(
+            r"\\frac\{([^{}]*)\}\{([^{}]*)\}", lambda m: f"{{{max(m[1], m[2], key=len)}}}", text
+        )
+        text = re.sub(r"([_^])\{[^{}]*\}", r"\1i", text)
+    text = re.sub(r"\\[a-zA-Z]+|\\.", "x", text)
+    return float(len(re.sub(r"[_^].|[{}\s&]", "", text)))
 
 
 def widest(formula: str) -> float:
@@ -320,7 +360,12 @@ def widest(formula: str) -> float:
     return max(width(line) for line in formula.split(r"\\[0.4em]"))
 
 
-def _excerpt(code: Code) -> str:
+def _excerpt(code: Code, step: str, seen: dict[tuple[str, int], str]) -> str:
+    """The code, or where it stands on the page already."""
+    before = seen.setdefault((code.path, code.line), step)
+    if before != step:
+        there = f"[({before})](#eq-{before.replace('.', '-')})"
+        return f"`{code.path}`, line {code.line}: as at {there}.\n"
     lines = code.text.splitlines()
     title = f"{code.path}, line {code.line}"
     block = f'``` python title="{title}"\n{code.text}\n```'
@@ -386,13 +431,10 @@ def _describe(derivation: Derivation, link: Relation, check: Any) -> Iterator[st
             base, step = (_premise(derivation, p) for p in (check.base, check.step))
             yield f"Checked: induction on ${tex(check.variable)}$, from {base} and {step}."
         case _:
-            about = (type(check).__doc__ or type(check).__name__).strip().splitlines()[0]
-            yield f"Checked: {about.rstrip('.')}{using}."
+            yield f"Checked: {check.said}{using}."
 
 
 def _certificate(difference: str, check: checks.Certificate) -> str:
-    import sympy as sp
-
     terms = [
         r" \cdot ".join(
             f"\\left({tex(f)}\\right)"
