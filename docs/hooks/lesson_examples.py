@@ -171,6 +171,7 @@ def assignment_weights(normalizer: Any, gamma: Any) -> Any:
     """The attention map of the assignment head with this normalizer."""
     circuit = dot_product_circuit(d=1, k=3, assignment=normalizer, assignment_gamma=gamma)
     run = circuit.run(MAP_POINTS, MAP_CENTERS, layers=1, trace=True)
+    assert run.trace is not None
     return run.trace[0]["assign"].weights
 
 

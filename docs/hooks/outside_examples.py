@@ -70,8 +70,8 @@ def _table(data: tuple[Any, Any], circuits: Sequence[tuple[str, Circuit]], exact
         run = circuit.run(points, centers, layers=1, trace=True)
         assert run.trace is not None
         rows = circuit.point_slots.read(run.trace[0][0].after, "label")
-        labels = r"\quad ".join(f"[{_row(row)}]" for row in rows)
-        lines.append(f"| {name} | ${labels}$ | ${_row(run.centers[:, 0])}$ |")
+        shown = r"\quad ".join(f"[{_row(row)}]" for row in rows)
+        lines.append(f"| {name} | ${shown}$ | ${_row(run.centers[:, 0])}$ |")
     labels, moved = lloyd_step(points, centers)
     codes = exact(np.eye(len(centers)))[labels]
     if circuits and circuits[0][1].codes.shape[1] != len(centers):
