@@ -7,7 +7,7 @@ second.
 
 from reference.arithmetic import exact
 from reference.attention import attention
-from reference.bounds import required_gamma, required_sparsemax_gamma
+from reference.bounds import required_gamma, required_sparsemax_gamma, smoothed_objective
 from reference.circuits import distance_circuit, dot_product_circuit
 from reference.classical.lloyd import (
     Trajectory,
@@ -66,6 +66,7 @@ __all__ = [
     "required_sparsemax_gamma",
     "rms_norm",
     "signed_binary_codes",
+    "smoothed_objective",
     "softmax",
     "sparsemax",
     "top_m",

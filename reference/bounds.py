@@ -15,6 +15,10 @@ Temperature. A row of K scores whose maximum is shared by m entries and leads by
 most (K - m)/m exp(-gamma g) of a softmax outside its maxima. ``softmax_center_error`` turns this
 into a bound on the centers of the dot-product circuit, ``required_gamma`` inverts it.
 
+Smoothed objectives. With the weights of softmax or sparsemax in place of the nearest center, the
+k-means objective turns into one that is larger by at most ``softmin_gap`` or ``sparsemin_gap`` per
+point.
+
 The scalar formulas take numbers, arrays or symbols alike; elementary functions are arguments, so
 that a derivation runs on symbols the very formula that the code uses. The temperature bounds and
 the bounds of the feed-forward forms are ours.
@@ -29,9 +33,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reference import validation
-from reference.arithmetic import row_blocks
+from reference.arithmetic import row_blocks, zeros
 from reference.classical.lloyd import lloyd
 from reference.codes import code_strength, make_codes
+from reference.normalizers import Normalizer
 from reference.scores import negative_squared_distance
 from reference.types import Array, Int64, Numeric, Real
 
@@ -685,6 +690,95 @@ def required_sparsemax_gamma(
         for c in history
     )
     return RequiredGamma(4 / float(smallest) if smallest > 0 else math.inf, gather)
+
+
+# --- smoothed objectives --------------------------------------------------------------------------
+
+
+def smoothed_objective(
+    points: Numeric[Array, "n d"],
+    centers: Numeric[Array, "k d"],
+    normalizer: Normalizer,
+    gamma: Any,
+) -> Any:
+    """The sum over points of their squared distances, weighted: sum_i sum_j w_ij ||x_i - c_j||^2.
+
+    The weights w_i are normalizer(-gamma ||x_i - c_j||^2): ``softmax`` gives the *softmin* of the
+    distances, ``sparsemax`` their *sparsemin*, and ``hardmax()`` the k-means objective itself.
+
+    Args:
+        points: shape (n, d).
+        centers: shape (k, d).
+        normalizer: scores to weights.
+        gamma: the inverse temperature, > 0, in 1/squared data units.
+
+    Returns:
+        A float accumulated in float64 or better, or a ``Fraction`` for exact input; in squared data
+        units.
+
+    Raises:
+        TypeError, ValueError: bad input, named; exact input for softmax; gamma <= 0.
+
+    Example:
+        >>> from reference.arithmetic import exact
+        >>> from reference.normalizers import hardmax, sparsemax
+        >>> points, centers = exact([[0], [3]]), exact([[0], [2]])
+        >>> smoothed_objective(points, centers, hardmax(), 1)
+        Fraction(1, 1)
+        >>> smoothed_objective(points, centers, sparsemax, Fraction(1, 8))  # 0 -> 0, 3 -> 0, 2
+        Fraction(2, 1)
+    """
+    x, c = _precise(points, centers)
+    total = zeros((), x.dtype)[()]
+    for rows in row_blocks(len(x), len(c)):
+        scores = negative_squared_distance(x[rows], c)
+        total -= (normalizer(scores, None, gamma) * scores).sum()
+    return total if isinstance(total, Fraction) else float(total)
+
+
+def sparsemin_gap(k: Any, gamma: Any) -> Any:
+    """How far the sparsemin of k squared distances may lie above the smallest, (k-1)/(4 k gamma).
+
+    Example:
+        >>> sparsemin_gap(Fraction(2), gamma=1)
+        Fraction(1, 8)
+    """
+    return (k - 1) / (4 * k * gamma)
+
+
+def softmin_gap(k: Any, gamma: Any, exp: Callable[[Any], Any], lambert_w: Any) -> Any:
+    """How far the softmin of k squared distances may lie above the smallest, W((k-1)/e)/gamma.
+
+    Args:
+        k: the number of centers.
+        gamma: the inverse temperature.
+        exp: the exponential.
+        lambert_w: Lambert's function W, the solution of W(x) exp(W(x)) = x; see ``lambert_w``.
+
+    Example:
+        >>> 0.27 < softmin_gap(2, 1.0, math.exp, lambert_w) < 0.28
+        True
+    """
+    return lambert_w((k - 1) / exp(1)) / gamma
+
+
+def lambert_w(x: float) -> float:
+    """Lambert's function for x >= 0: the w >= 0 with w exp(w) = x, to within a few roundings.
+
+    Newton's iteration from log(1 + x), which is no smaller: w exp(w) is convex and increasing, so
+    the iterates fall until rounding stops them.
+
+    Example:
+        >>> round(lambert_w(math.e), 12)
+        1.0
+    """
+    w = math.log1p(x)
+    while w > 0:
+        smaller = w - (w - x * math.exp(-w)) / (w + 1)
+        if smaller >= w:
+            break
+        w = smaller
+    return w
 
 
 def _distance_slack(points: object, centers: object) -> Real[Array, " n"]:

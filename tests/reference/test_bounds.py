@@ -21,6 +21,7 @@ from reference.bounds import (
     dot_score_rounding_bound,
     expanded_error,
     gamma_n,
+    lambert_w,
     margins,
     mean_rounding_bound,
     required_gamma,
@@ -31,6 +32,8 @@ from reference.bounds import (
     softmax_center_error,
     softmax_center_rounding,
     softmax_leak,
+    softmin_gap,
+    sparsemin_gap,
     squared_relu_bias_error,
     squared_relu_scale,
     trajectory_margin,
@@ -190,6 +193,7 @@ FORMULAS: dict[str, tuple[Callable[..., Any], dict[str, Any], tuple[str, ...]]] 
     "difference_error": (difference_error, {"squared_distance": 9, "d": 14, "u": 1 / 32}, ()),
     "dot_score_error": (dot_score_error, {"norm_x": 3, "norm_c": 2.5, "d": 1, "u": 1 / 4}, ()),
     "shadowing_margin": (shadowing_margin, {"margin": 7, "distance": 3, "error": 0.125}, ()),
+    "sparsemin_gap": (sparsemin_gap, {"k": 4, "gamma": 2}, ()),
     "softmax_leak": (softmax_leak, {"keys": 7, "maxima": 2, "gap": 3, "gamma": 4}, ("exp",)),
     "softmax_center_error": (
         softmax_center_error,
@@ -242,6 +246,14 @@ def test_formulas_run_on_symbols(name: str) -> None:
         for arguments, elementary in ((symbols, by_symbols), (numbers, by_floats))
     )
     assert sympy.Rational(found) == exactly.subs(values)
+
+
+def test_softmin_gap_runs_on_symbols() -> None:
+    sympy = pytest.importorskip("sympy")
+    k, gamma = sympy.symbols("k gamma", positive=True)
+    found = softmin_gap(k, gamma, sympy.exp, sympy.LambertW)
+    value = found.subs({k: 9, gamma: sympy.Rational(1, 4)}).evalf(30)
+    assert abs(value - softmin_gap(9, 0.25, math.exp, lambert_w)) < 1e-14 * value
 
 
 def test_common_offset() -> None:
