@@ -43,6 +43,14 @@ class Printer(LatexPrinter):  # type: ignore[misc]
 
         return r" \odot ".join(side(a) for a in expr.args)
 
+    def _print_HadamardPower(self, expr: Any) -> str:  # noqa: N802
+        base = self._print(expr.base)
+        return (
+            rf"\left({base} \odot {base}\right)"
+            if expr.exp == 2
+            else rf"{base}^{{\circ {expr.exp}}}"
+        )
+
     def _print_Piecewise(self, expr: Any) -> str:  # noqa: N802
         if self._print_level > 1 and _is_indicator(expr):  # inside a formula: [condition]
             return rf"\left[{self._print(expr.args[0][1])}\right]"

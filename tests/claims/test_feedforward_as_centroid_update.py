@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from reference import dot_product_circuit, exact
 
+pytestmark = [pytest.mark.claim("feedforward_as_centroid_update", "exact")]
+
 rationals = st.fractions(-50, 50, max_denominator=20)
 forms = pytest.mark.parametrize("feedforward", ["bilinear", "squared_relu"])
 
@@ -59,3 +61,26 @@ def test_one_hidden_layer_and_printed_sizes(feedforward):
     """Bilinear: 3d + 1 hidden units; squared ReLU: 10d + 4."""
     block = dot_product_circuit(5, 2, feedforward=feedforward).layer[2].feedforward
     assert block.w1.shape[1] == {"bilinear": 3 * 5 + 1, "squared_relu": 10 * 5 + 4}[feedforward]
+
+
+@given(data=st.data(), d=st.integers(1, 3), scale=st.fractions("1/9", 9, max_denominator=9))
+def test_both_forms_are_one_function(data, d, scale):
+    """Where `one` holds 1 they agree on every token, also on slots that no layer fills."""
+    gate = dot_product_circuit(d, 2)
+    squared = dot_product_circuit(d, 2, feedforward="squared_relu", scale=scale)
+    for block, name in ((2, "center_slots"), (3, "point_slots")):
+        slots = getattr(gate, name)
+        width = slots.width
+        token = exact([data.draw(st.lists(rationals, min_size=width, max_size=width))])
+        token[:, slots["one"]] = Fraction(1)
+        outputs = [circuit.layer[block].feedforward(token) for circuit in (gate, squared)]
+        assert outputs[0].tolist() == outputs[1].tolist()
+
+
+def test_the_gate_needs_its_one():
+    """With another number in the slot the update is scaled by it: 2 (m - c) for one = 2."""
+    circuit = dot_product_circuit(1, 1)
+    slots, block = circuit.center_slots, circuit.layer[2].feedforward
+    contents = {"content": exact([3]), "message": exact([7]), "one": exact([2])}
+    change = block(slots.embed(1, np.dtype(object), contents))
+    assert slots.read(change, "content").tolist() == [[8]]
