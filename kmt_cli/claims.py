@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -17,7 +17,9 @@ from kmt_cli.errors import UserError, choice
 from kmt_cli.experiment import Watch, unwatched
 from proofs.evidence import COLUMNS, ROOT, Record, Status
 from proofs.registry import CLAIMS, Claim, UnknownClaim, find, problems
-from proofs.verify import Result, verify_derivation
+
+if TYPE_CHECKING:
+    from proofs.verify import Result
 
 STYLES: dict[Status, str] = {
     "shown": "green",
@@ -149,7 +151,7 @@ class Verified:
 
     claim: Claim
     columns: dict[str, Status]
-    derivation: Result | None
+    derivation: "Result | None"
     messages: tuple[str, ...]
 
     @property
@@ -193,6 +195,8 @@ def _verify(
     derived = None
     watch(f"{claim.slug}: derivation", position, total)
     if "derived" in columns:
+        from proofs.verify import verify_derivation  # here, as it needs sympy
+
         derived = verify_derivation(claim)
         if derived.message:
             messages.append(derived.message)

@@ -69,7 +69,7 @@ def sources_of(file: Path, root: Path = ROOT) -> tuple[str, ...]:
 
     Example:
         >>> sources_of(ROOT / "reference" / "types.py")
-        ('reference/__init__.py', ..., 'reference/types.py', ...)
+        ('reference/types.py',)
     """
     file = file.resolve()
     seen: set[Path] = set()

@@ -15,7 +15,8 @@ import griffe
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("reference", "kmt_torch", "oracle")
+PACKAGES = ("reference", "proofs", "kmt_torch", "oracle")
+ELSEWHERE = {"proofs.derivations", "proofs.__main__"}  # the claims have pages of their own
 BEFORE = "Citing"
 
 
@@ -23,7 +24,7 @@ def public_modules(package: griffe.Module) -> list[griffe.Module]:
     """The package and everything public below it, depth first, by name."""
     found = [package]
     for name, member in sorted(package.modules.items()):
-        if not member.is_alias and not name.startswith("_"):
+        if not (member.is_alias or name.startswith("_") or member.path in ELSEWHERE):
             found += public_modules(member)
     return found
 
