@@ -355,7 +355,10 @@ def _admissible(name: str, values: Mapping[Any, Any]) -> None:
             ):
                 raise ValueError(f"{name}: {symbol} has shape {symbol.shape}, not {value.shape}")
             continue
-        assumed = getattr(symbol, "_assumptions_orig", None) or {}
+        named = symbol.base if isinstance(symbol, sp.Indexed) else symbol
+        named = named.label if isinstance(named, sp.IndexedBase) else named
+        assumed = getattr(named, "_assumptions_orig", None) or {}
+        value = value.label if isinstance(value, sp.IndexedBase) else value
         for property_name, wanted in assumed.items():
             if property_name == "commutative":
                 continue

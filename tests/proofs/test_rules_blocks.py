@@ -3,9 +3,19 @@
 import pytest
 import sympy as sp
 
-from proofs.checks import Certificate, Identity, Integral, NotProved, SplitSum, Termwise
-from proofs.derivation import Hypothesis
+from proofs.checks import (
+    Certificate,
+    FiniteCases,
+    Identity,
+    Integral,
+    NotProved,
+    SignCases,
+    SplitSum,
+    Termwise,
+)
+from proofs.derivation import Hypothesis, Part, Step, definition
 from proofs.expressions import eq, ge, gt, le, lt
+from proofs.symbols import computed
 
 k, a, j, i = sp.symbols("k a j l", integer=True, positive=True)
 f = sp.IndexedBase("f", real=True)
@@ -82,3 +92,36 @@ def test_an_inequality_of_sums_that_may_run_backwards_is_refused():
     assert check.prove(claim).identities == 1
     with pytest.raises(NotProved, match="backwards"):
         check.prove(le(sp.Sum(f[i], (i, 1, m)), sp.Sum(0, (i, 1, m))))
+
+
+def test_a_family_is_not_replaced_by_one_with_weaker_assumptions():
+    """What was shown for positive numbers is not used for real ones."""
+    gap, other = sp.IndexedBase("gap", positive=True), sp.IndexedBase("other", real=True)
+    part = Part(
+        title="positive",
+        start=-gap[i],
+        steps=(Step(sp.Integer(0), "", Certificate(terms=((gap[i],),)), "<"),),
+    )
+    assert part.fact.at({gap: sp.IndexedBase("g", positive=True)}).relation.operator == "<"
+    for replaced in ({gap: other}, {gap[i]: other[i]}):
+        with pytest.raises(ValueError, match="not known to be positive"):
+            part.fact.at(replaced)
+
+
+def test_conditions_of_definitions_are_decided_by_the_case():
+    x, r = sp.symbols("x r", real=True)
+    size = definition(r, sp.Piecewise((x, x >= 0), (-x, True)), "|x|")
+    check = SignCases(split=(x,), using=(size,))
+    assert check.prove(eq(r**2, x**2)).cases == 3
+    with pytest.raises(NotProved, match="x < 0"):
+        check.prove(eq(r, x))
+
+
+def test_code_runs_in_every_case():
+    g = sp.Symbol("g", integer=True, positive=True)
+    x = sp.Symbol("x", real=True)
+    power = computed("P", lambda e: x**e)
+    every = FiniteCases(values={g: (1, 2, 3)})
+    assert every.prove(eq(power(g) * x, x ** (g + 1))).cases == 3
+    with pytest.raises(NotProved, match="g = 2"):
+        every.prove(eq(power(g), x))
