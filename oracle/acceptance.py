@@ -534,7 +534,8 @@ def _unmet(step: _Step, radius: float | None, carried: Array | None, residue: bo
     own = np.arange(k) == step.nearest[:, None]
     tied: Array = np.any(step.rivals, axis=1)
     if promise.no_tie and tied.any():
-        reason = f"no tie: {_listed(np.flatnonzero(tied))} within rounding of two centers"
+        near = "equally near to" if promise.dtype == object else "within rounding of"
+        reason = f"no tie: {_listed(np.flatnonzero(tied))} {near} two centers"
         note(reason, tied, (own | step.rivals)[tied].any(axis=0))
     sizes = step.sizes()
     if promise.no_empty and (sizes <= 0).any():
