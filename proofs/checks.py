@@ -166,7 +166,8 @@ class Certificate(Check):
     r"""An inequality: larger side - smaller side = sum of products of non-negative factors.
 
     A factor is non-negative (positive) when SymPy infers it from its form and its symbols'
-    assumptions, or when it is the difference of the two sides of a premise. For a strict inequality
+    assumptions, or when it is the difference of the two sides of a premise, or one over such a
+    positive difference. For a strict inequality
     one product must consist of positive factors. Equations among the premises rewrite; those that
     cannot (a compound left side) enter as multiples, ``(factor, premise)``, of left - right.
 
@@ -235,6 +236,9 @@ class Certificate(Check):
                 continue
             if (best < 0 or relation.strict) and vanishes(factor - relation.slack, equations):
                 best = max(best, int(relation.strict))
+        if best < 0 and isinstance(factor, sp.Pow) and factor.exp == -1:
+            # The reciprocal of a positive quantity; that of a non-negative one may not exist.
+            return 1 if Certificate._sign(factor.base, relations, equations) > 0 else -1
         return best
 
 

@@ -101,3 +101,13 @@ def test_a_variable_that_assumes_a_sign_helps_nothing():
 def test_a_strict_tangent_is_refused():
     with pytest.raises(NotProved, match="shows"):
         Tangent(variable=z).prove(gt(sp.exp(z), 1 + z))
+
+
+def test_one_over_a_positive_difference_is_positive():
+    below, at_most = Hypothesis("y below 1", lt(y, 1)), Hypothesis("y at most 1", le(y, 1))
+    claim = gt(1 / (1 - y), 0)
+    check = Certificate(terms=((1 / (1 - y),),), using=(below,))
+    assert check.prove(claim).identities == 1
+    for using in ((), (at_most,), (Hypothesis("y above 1", gt(y, 1)),)):
+        with pytest.raises(NotProved, match="not known to be >= 0"):
+            Certificate(terms=((1 / (1 - y),),), using=using).prove(claim)
