@@ -119,30 +119,30 @@ WRITTEN = Part(
 
 # --- the assigning head: one row, any number of centers -------------------------------------------
 
-a, m = sp.symbols("a m", integer=True, positive=True)
-j = sp.Symbol("j", integer=True)
+a, q = sp.symbols("a q", integer=True, positive=True)
+g = sp.Symbol("g", integer=True)
 D, r, b = (sp.IndexedBase(name, real=True) for name in "Drb")
 
 AMONG = Hypothesis("a counts a center", le(a, k), "$a$ is one of $1, \\dots, k$.")
 LATER = Hypothesis(
     "nearer than later centers",
-    lt(D[a], D[a + m]),
+    lt(D[a], D[a + q]),
     "The center $c_a$ is nearer than every center after it.",
-    (m,),
+    (q,),
 )
 EARLIER = Hypothesis(
     "nearer than earlier centers",
-    lt(D[a], D[a - m]),
+    lt(D[a], D[a - q]),
     "The center $c_a$ is nearer than every center before it.",
-    (m,),
+    (q,),
 )
 SHARE = definition(
-    r[j],
-    sp.Piecewise((1, sp.Eq(-D[j], -D[a])), (0, True)),
-    "averaging hardmax before it is divided by its sum: 1 where the score $-D_j$ is the largest "
+    r[g],
+    sp.Piecewise((1, sp.Eq(-D[g], -D[a])), (0, True)),
+    "averaging hardmax before it is divided by its sum: 1 where the score $-D_g$ is the largest "
     "one, here $-D_a$",
     Hardmax,
-    forall=(j,),
+    forall=(g,),
 )
 
 
@@ -155,15 +155,15 @@ def _no_share(index: Any, hypothesis: Hypothesis, title: str) -> Part:
             Step(
                 sp.Integer(0),
                 "Its distance is larger, so its score is not the largest.",
-                SignCases(split=(D[index] - D[a],), using=(SHARE.at({j: index}), hypothesis)),
+                SignCases(split=(D[index] - D[a],), using=(SHARE.at({g: index}), hypothesis)),
                 code=(Excerpt(Hardmax._numerators, "maxima ="),),
             ),
         ),
     )
 
 
-NOT_LATER = _no_share(a + m, LATER, "Centers after the nearest get no weight")
-NOT_EARLIER = _no_share(a - m, EARLIER, "Centers before the nearest get no weight")
+NOT_LATER = _no_share(a + q, LATER, "Centers after the nearest get no weight")
+NOT_EARLIER = _no_share(a - q, EARLIER, "Centers before the nearest get no weight")
 NEAREST = Part(
     title="The nearest center is counted",
     start=r[a],
@@ -171,7 +171,7 @@ NEAREST = Part(
         Step(
             sp.Integer(1),
             "Its score is the largest.",
-            SignCases(split=(), using=(SHARE.at({j: a}),)),
+            SignCases(split=(), using=(SHARE.at({g: a}),)),
         ),
     ),
 )
@@ -180,19 +180,19 @@ _weights = (NOT_LATER.fact, NOT_EARLIER.fact, NEAREST.fact)
 
 def _around(term: Any) -> Any:
     """What comes before a, the term at a, and what comes after."""
-    return sp.Sum(term(a - m), (m, 1, a - 1)) + term(a) + sp.Sum(term(a + m), (m, 1, k - a))
+    return sp.Sum(term(a - q), (q, 1, a - 1)) + term(a) + sp.Sum(term(a + q), (q, 1, k - a))
 
 
 def _one_term(title: str, term: Any, value: Any, reason: str) -> Part:
-    """sum_j term(j) = value, the term at a."""
+    """sum_g term(g) = value, the term at a."""
     return Part(
         title=title,
-        start=sp.Sum(term(j), (j, 1, k)),
+        start=sp.Sum(term(g), (g, 1, k)),
         steps=(
             Step(
                 _around(term),
                 "The sum over all centers, divided at the nearest one.",
-                SplitSum(at=a, offset=m, inside=(AMONG,)),
+                SplitSum(at=a, offset=q, inside=(AMONG,)),
             ),
             Step(value, reason, Identity(using=_weights)),
         ),
@@ -212,8 +212,8 @@ SUM_OF_CODES = _one_term(
 HARDMAX = Part(
     title="The head reads the code of the nearest center",
     text="Averaging hardmax divides by the sum of the weights. So row $i$ of $A$ is 1 at the "
-    "nearest center $a$ of point $i$ and 0 elsewhere, for any number of centers; $b_j$ is any "
-    "coordinate of the code of center $j$.",
+    "nearest center $a$ of point $i$ and 0 elsewhere, for any number of centers; $b_g$ is any "
+    "coordinate of the code of center $g$.",
     start=SUM_OF_CODES.start / SUM_OF_WEIGHTS.start,
     steps=(
         Step(
@@ -230,12 +230,12 @@ HARDMAX = Part(
 # --- three centers, ties included -----------------------------------------------------------------
 
 _D = sp.symbols("D_1:4", real=True)
-_q = sp.symbols("q_1:4", real=True)
+_h = sp.symbols("h_1:4", real=True)
 _codes = sp.symbols("b_1:4", real=True)
 _maxima = tuple(
     definition(
-        _q[i],
-        sp.Piecewise((1, sp.And(*(_D[i] <= _D[h] for h in range(3) if h != i))), (0, True)),
+        _h[i],
+        sp.Piecewise((1, sp.And(*(_D[i] <= _D[o] for o in range(3) if o != i))), (0, True)),
         f"averaging hardmax over three centers: 1 where $D_{i + 1}$ is smallest",
         Hardmax,
     )
@@ -259,7 +259,8 @@ TIES = Part(
     text="All ways in which three distances can be ordered, ties included. A single nearest center "
     "gives its code, whichever it is; a tie gives the mean of the tied codes, which is no code: "
     "this is where the hypothesis is needed.",
-    start=sum((q * code for q, code in zip(_q, _codes, strict=True)), sp.Integer(0)) / sum(_q),
+    start=sum((share * code for share, code in zip(_h, _codes, strict=True)), sp.Integer(0))
+    / sum(_h),
     steps=(
         Step(
             sp.Piecewise(

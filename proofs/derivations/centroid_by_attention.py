@@ -163,8 +163,8 @@ OTHER_KEY = Part(
 
 # --- the message, any number of points ------------------------------------------------------------
 
-i, j, g = sp.symbols("i j g", integer=True)
-q = sp.Symbol("q", integer=True, positive=True)
+i, g = sp.symbols("i g", integer=True)
+j, q = sp.symbols("j q", integer=True, positive=True)
 label = sp.IndexedBase("a", integer=True)
 x, w, c, s, h, t, o, m = (sp.IndexedBase(name, real=True) for name in "xwcshtom")
 delta = sp.IndexedBase("delta", positive=True)

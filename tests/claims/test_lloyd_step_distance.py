@@ -14,6 +14,7 @@ from reference.transformer import AttentionBlock
 CODES = ["one_hot", "binary", "signed_binary"]
 
 
+@pytest.mark.claim("lloyd_step_distance", "exact")
 @pytest.mark.parametrize("elide", [False, True])
 @pytest.mark.parametrize("codes", CODES)
 @given(problem=regular_problems(steps=3) | regular_problems(steps=3, weighted=True))
@@ -26,6 +27,7 @@ def test_exact_under_the_hypotheses(problem, codes, elide):
     assert run.label_history.tolist() == expected.label_history.tolist()
 
 
+@pytest.mark.claim("lloyd_step_distance", "exact")
 @given(problem=lattice_problems())
 def test_eliding_is_an_identity_for_hardmax_on_every_input(problem):
     """Ties and empty clusters included: equal points always carry equal labels."""
@@ -44,6 +46,7 @@ def run_line(points, centers, **options):
     return labels.tolist(), run.centers[:, 0].tolist()
 
 
+@pytest.mark.claim("lloyd_step_distance", "exact")
 def test_a_tie_averages_the_codes_and_then_counts_for_no_center():
     labels, centers = run_line([0, 1, 2], [0, 2])
     half = Fraction(1, 2)
@@ -51,17 +54,20 @@ def test_a_tie_averages_the_codes_and_then_counts_for_no_center():
     assert centers == [0, 2]
 
 
+@pytest.mark.claim("lloyd_step_distance", "exact")
 def test_a_tied_point_counts_where_no_member_is_untied():
     """Both centers find no exact match; the tied points are then the nearest rows."""
     _, centers = run_line([1, 1], [0, 2])
     assert centers == [1, 1]
 
 
+@pytest.mark.claim("lloyd_step_distance", "exact")
 def test_a_center_without_a_match_reads_all_points_under_one_hot_codes():
     _, centers = run_line([0, 1], ["1/2", 9])
     assert centers == [Fraction(1, 2), Fraction(1, 2)]
 
 
+@pytest.mark.claim("lloyd_step_distance", "exact")
 def test_a_center_without_a_match_reads_the_nearest_codes_under_binary_codes():
     """Codes 00, 01, 10: center 2 (10) is empty; the rows nearest to its code are 00."""
     labels, centers = run_line([0, 4], [0, 4, 100], codes="binary")
@@ -69,6 +75,7 @@ def test_a_center_without_a_match_reads_the_nearest_codes_under_binary_codes():
     assert centers == [0, 4, 0]
 
 
+@pytest.mark.claim("lloyd_step_distance", "exact")
 def test_a_linear_gather_splits_the_tied_point():
     """With averaging assignment and a gather in proportion to dot products: [1/3, 5/3]."""
     labels, _ = run_line([0, 1, 2], [0, 2])
@@ -77,6 +84,7 @@ def test_a_linear_gather_splits_the_tied_point():
     assert (shares @ exact([[0], [1], [2]]))[:, 0].tolist() == [Fraction(1, 3), Fraction(5, 3)]
 
 
+@pytest.mark.claim("lloyd_step_distance", "exact")
 def test_weights_leave_labels_alone_and_share_the_mean():
     points, centers = exact([[0], [1], [10]]), exact([[0], [9]])
     weights = exact([1, 3, 0])
@@ -86,6 +94,7 @@ def test_weights_leave_labels_alone_and_share_the_mean():
     assert run.centers[0, 0] == Fraction(3, 4)
 
 
+@pytest.mark.claim("lloyd_step_distance", "bounded")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("codes", CODES)
 def test_floats_stay_within_their_bounds_or_meet_no_hypothesis(dtype, codes):
@@ -105,6 +114,7 @@ def test_floats_stay_within_their_bounds_or_meet_no_hypothesis(dtype, codes):
     assert verdicts == {Verdict.WITHIN_BOUND, Verdict.HYPOTHESIS_NOT_MET}
 
 
+@pytest.mark.claim("lloyd_step_distance", "bounded")
 def test_many_equal_points_are_averaged_exactly_in_floats():
     """49 * (1/49) is not 1 in floats: the head divides once, after the sum."""
     points = np.repeat([[0.1], [7.3]], [49, 3], axis=0)
@@ -117,6 +127,7 @@ def test_many_equal_points_are_averaged_exactly_in_floats():
     assert set(labels[:, 1]) == {0.0, 1.0}
 
 
+@pytest.mark.claim("lloyd_step_distance", "exact")
 def test_without_the_erasing_heads_the_old_values_stay():
     points, centers = exact([[0], [1], [10]]), exact([[0], [9]])
     circuit = distance_circuit(1, 2)
