@@ -1,6 +1,7 @@
 r"""Checks: the few rules by which a step may follow.
 
     Identity       both sides have one normal form, given equations
+    Result         a result, word for word, up to the form of its right side
     Certificate    larger - smaller = sum of products of non-negative quantities, an identity
     Termwise       from the terms of two sums to the sums, or entry by entry
     TermOfSum      one term of a sum of non-negative terms is at most the sum
@@ -24,12 +25,12 @@ results of earlier parts.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import sympy as sp
 from sympy.core.relational import Relational
-from sympy.solvers.simplex import InfeasibleLPError, UnboundedLPError, lpmax
 
 from proofs.algebra import (
     REWRITABLE,
@@ -43,6 +44,7 @@ from proofs.algebra import (
     with_blocks,
 )
 from proofs.expressions import Operator, Relation, eq
+from proofs.linear import nonnegative_solution
 
 if TYPE_CHECKING:
     from proofs.derivation import Premise
@@ -159,6 +161,40 @@ class Identity(Check):
 
 def _difference(claim: Relation, rest: Any) -> str:
     return f"not shown: {claim.left}  {claim.operator}  {claim.right}\n  difference: {rest}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Check):
+    """The left side is that of a result, word for word; the right sides agree as in ``Identity``.
+
+    For results that cannot rewrite, as those about a sum of block matrices.
+
+    Attributes:
+        result: the premise, with the relation sign of the claim.
+
+    Example:
+        >>> from proofs.derivation import Hypothesis
+        >>> from proofs.expressions import eq
+        >>> x, y = sp.symbols("x y", real=True)
+        >>> square = Hypothesis("square", eq(x + y, (y + 1) ** 2))
+        >>> Result(result=square).prove(eq(x + y, y**2 + 2 * y + 1)).identities
+        1
+    """
+
+    said: ClassVar[str] = "this is a result, word for word"
+
+    result: "Premise"
+
+    def premises(self) -> tuple["Premise", ...]:
+        """The result, and what the right sides need."""
+        return (*self.using, self.result)
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless the claim is the result."""
+        said = self.result.relation
+        if said is None or said.left != claim.left or said.operator != claim.operator:
+            raise NotProved(_difference(claim, f"the result says {said}"))
+        return Identity(using=self.using).prove(Relation(said.right, "=", claim.right), given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -840,41 +876,36 @@ def impossible(facts: Sequence[Relation]) -> bool:
     """
     usable = [f for f in facts if not isinstance(f.left, sp.MatrixExpr | sp.MatrixBase)]
     slacks = [sp.expand(f.slack if f.operator != "=" else f.left - f.right) for f in usable]
-    multipliers = [sp.Dummy(f"y{i}") for i in range(len(slacks))]
-    atoms = {t.as_coeff_Mul()[1] for s in slacks for t in sp.Add.make_args(s)}
-    rows = {
-        atom: sum(
-            (y * _coefficient(s, atom) for y, s in zip(multipliers, slacks, strict=True)),
-            sp.Integer(0),
-        )
-        for atom in atoms
-    }
-    # What is left of the combination is a constant: "0 < 0" or "0 <= a negative number".
-    constant = rows.pop(sp.Integer(1), sp.Integer(0))
-    strictly = [y for y, f in zip(multipliers, usable, strict=True) if f.strict]
-    constraints = [sp.Eq(row, 0) for row in rows.values()] + [sp.Le(constant, 0)]
-    for y, fact in zip(multipliers, usable, strict=True):
-        constraints += [sp.Le(y, 1), sp.Ge(y, -1 if fact.operator == "=" else 0)]
-    constraints = [c for c in constraints if c is not sp.true]
-    if any(c is sp.false for c in constraints):
+    # An equation counts either way: once as it stands, once turned around.
+    turned = [-s for s, f in zip(slacks, usable, strict=True) if f.operator == "="]
+    strict = [f.strict for f in usable] + [False] * len(turned)
+    slacks += turned
+    terms = [_linear_terms(s) for s in slacks]
+    atoms = sorted(
+        {atom for found in terms for atom in found if atom != 1}, key=sp.default_sort_key
+    )
+    zero, one = Fraction(0), Fraction(1)
+    # Multipliers y >= 0 and z >= 0 so that each atom cancels, the constant that is left is -z, and
+    # "0 < 0" or "0 <= -z" says something false: the multipliers of strict facts and z sum to 1.
+    rows = [[found.get(atom, zero) for found in terms] + [zero] for atom in atoms]
+    rows.append([found.get(sp.Integer(1), zero) for found in terms] + [one])
+    rows.append([Fraction(s) for s in strict] + [one])
+    values = nonnegative_solution(rows, [zero] * (len(rows) - 1) + [one])
+    if values is None:
         return False
-    try:
-        best, values = lpmax(sp.Add(*strictly, -constant), constraints)
-    except (InfeasibleLPError, UnboundedLPError):
-        return False
-    if best <= 0:
-        return False
-    rest = sp.expand(sp.Add(*(values[y] * s for y, s in zip(multipliers, slacks, strict=True))))
-    positive = any(values[y] > 0 for y in strictly)
+    multipliers = [sp.Rational(y.numerator, y.denominator) for y in values[:-1]]
+    rest = sp.expand(sp.Add(*(y * s for y, s in zip(multipliers, slacks, strict=True))))
+    positive = any(y > 0 and s for y, s in zip(multipliers, strict, strict=True))
     return bool(rest.is_Number and (rest < 0 or (rest == 0 and positive)))
 
 
-def _coefficient(expression: Any, atom: Any) -> Any:
+def _linear_terms(expression: Any) -> dict[Any, Fraction]:
+    """An expanded sum as multiples of atoms; the atom 1 holds the constant."""
+    found: dict[Any, Fraction] = {}
     for term in sp.Add.make_args(expression):
-        number, rest = term.as_coeff_Mul()
-        if rest == atom:
-            return number
-    return sp.Integer(0)
+        number, rest = term.as_coeff_Mul(rational=True)
+        found[rest] = found.get(rest, Fraction(0)) + Fraction(int(number.p), int(number.q))
+    return found
 
 
 def decided(expression: Any, facts: Sequence[Relation]) -> Any:

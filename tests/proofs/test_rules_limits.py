@@ -2,6 +2,8 @@
 
 import pytest
 import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from proofs.checks import (
     Certificate,
@@ -14,9 +16,11 @@ from proofs.checks import (
     NotProved,
     SignCases,
     Squeeze,
+    impossible,
 )
 from proofs.derivation import Hypothesis, Part, Step, definition
 from proofs.expressions import Relation, eq, ge, gt, le, lt
+from proofs.linear import nonnegative_solution
 
 a, b, c = sp.symbols("a b c", real=True)
 t, g, h = sp.symbols("t g h", positive=True)
@@ -164,7 +168,7 @@ class TestName:
             )
 
     def test_a_variable_of_the_limit_is_not_captured(self):
-        """From c > b one may not conclude that exp(b - c) tends to 0 as c grows beside a fixed b."""
+        """That exp(b - c) tends to exp(b - c) as c grows would follow from c > b."""
         claim = Relation(sp.Limit(sp.exp(b - c), c, sp.oo), "=", sp.exp(-g))
         rule = Name(symbol=g, value=c - b, replaces=b, by=c - g, check=Evaluate())
         with pytest.raises(NotProved):
@@ -224,3 +228,49 @@ class TestSumsOfPositiveTerms:
     def test_a_sum_over_no_terms_is_not_positive(self):
         with pytest.raises(NotProved, match="positive"):
             Certificate(terms=((self.total,),)).prove(lt(0, self.total))
+
+
+fractions = st.fractions(-3, 3, max_denominator=3)
+
+
+class TestLinearSystems:
+    @given(data=st.data())
+    def test_a_solution_solves_and_one_is_found_where_there_is_one(self, data):
+        unknowns, size = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
+        row = st.lists(fractions, min_size=unknowns, max_size=unknowns)
+        rows = data.draw(st.lists(row, min_size=size, max_size=size))
+        known = data.draw(
+            st.lists(st.fractions(0, 3, max_denominator=3), min_size=unknowns, max_size=unknowns)
+        )
+        right = [sum(a * y for a, y in zip(r, known, strict=True)) for r in rows]
+        found = nonnegative_solution(rows, right)
+        assert found is not None
+        assert min(found) >= 0
+        for r, value in zip(rows, right, strict=True):
+            assert sum(a * y for a, y in zip(r, found, strict=True)) == value
+
+    @given(data=st.data())
+    def test_none_is_found_where_a_combination_of_equations_contradicts(self, data):
+        """A sum of positive multiples of the unknowns cannot be negative."""
+        unknowns = data.draw(st.integers(1, 5))
+        row = st.lists(fractions, min_size=unknowns, max_size=unknowns)
+        first = data.draw(row)
+        total = data.draw(
+            st.lists(st.fractions(0, 3, max_denominator=3), min_size=unknowns, max_size=unknowns)
+        )
+        second = [a - b for a, b in zip(total, first, strict=True)]
+        value = data.draw(fractions)
+        assert nonnegative_solution([first, second], [value, -1 - value]) is None
+
+    def test_the_same_contradiction_is_found_each_time(self):
+        """SymPy's own linear programming missed this one now and then."""
+        d = sp.symbols("D_1:4", real=True)
+        facts = [
+            eq(a, d[0]),
+            lt(d[0], d[1]),
+            gt(d[1], d[2]),
+            eq(d[0], d[2]),
+            gt(a, d[0]),
+        ]
+        assert all(impossible(facts) for _ in range(20))
+        assert not any(impossible(facts[:-1]) for _ in range(20))
