@@ -1,17 +1,12 @@
 """The built site: strict, self-contained, and without raw TeX."""
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
 
 # What a browser loads by itself; the target of a plain link is not among it.
 LOADED = {
@@ -70,19 +65,6 @@ def raw_tex(html: str) -> list[str]:
     return RAW_TEX.findall(NOT_PROSE.sub("", html))
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("mkdocs", reason="the site needs the docs extra")
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    built = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
-    return folder
-
-
 def texts(site: Path, *kinds: str) -> Iterator[tuple[Path, str]]:
     files = [file for kind in kinds for file in sorted(site.rglob(f"*.{kind}"))]
     assert files
@@ -102,7 +84,7 @@ def test_nothing_makes_the_theme_fetch(site: Path) -> None:
     for file, text in texts(site, "html"):
         assert 'class="mermaid"' not in text, file
         assert 'data-md-component="source"' not in text, file
-    own = {"assets/javascripts"}
+    own = {"assets/javascripts", "search"}
     scripts = {str(file.parent.relative_to(site)) for file in site.rglob("*.js")}
     assert all(any(folder.startswith(theme) for theme in own) for folder in scripts), scripts
 
