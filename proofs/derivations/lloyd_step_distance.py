@@ -82,9 +82,10 @@ CODES_BEFORE = _between_codes(
     "the code differs from earlier codes",
     "Codes differ: every code before $b_j$ is farther from it than itself.",
 )
+_share: Any = assignment.SHARE.relation
 SELF_SHARE = definition(
     f[g],
-    assignment.SHARE.relation.substitute(BETWEEN_CODES).right,
+    _share.substitute(BETWEEN_CODES).right,
     "averaging hardmax of center $j$ on the centers: 1 where the score $-\\Delta_g$ is the largest "
     "one",
     Hardmax,
