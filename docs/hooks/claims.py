@@ -37,7 +37,7 @@ from proofs.printing import OPERATORS, tex, tex_relation
 from proofs.registry import CLAIMS, Claim, find
 
 AFTER = "Circuits"
-SHORT, MEDIUM = 44, 78
+SHORT, MEDIUM = 36, 78
 """Estimated widths, in characters: a formula beside its code, and one on a line of its own."""
 
 LONG_CODE = 16
@@ -396,8 +396,12 @@ def _describe(derivation: Derivation, link: Relation, check: Any) -> Iterator[st
             yield f"Checked by a certificate{using}: "
             if terms:
                 larger, smaller = link.flipped.right, link.flipped.left
-                yield _certificate(tex(larger - smaller), check)
-                yield "with every factor on the right non-negative."
+                difference, total = tex(larger - smaller), _products(check)
+                if difference == total:
+                    yield f"what is added, ${total}$, is not negative."
+                else:
+                    yield _certificate(difference, total)
+                    yield "with every factor on the right non-negative."
             else:
                 yield "both sides differ by multiples of equations."
             if check.multiples:
@@ -434,7 +438,7 @@ def _describe(derivation: Derivation, link: Relation, check: Any) -> Iterator[st
             yield f"Checked: {check.said}{using}."
 
 
-def _certificate(difference: str, check: checks.Certificate) -> str:
+def _products(check: checks.Certificate) -> str:
     terms = [
         r" \cdot ".join(
             f"\\left({tex(f)}\\right)"
@@ -446,7 +450,10 @@ def _certificate(difference: str, check: checks.Certificate) -> str:
     ]
     total = " + ".join(terms)
     rest = [f"{tex(factor)} \\cdot (\\cdots)" for factor, _ in check.multiples]
-    total = " + ".join([total, *rest])
+    return " + ".join([total, *rest])
+
+
+def _certificate(difference: str, total: str) -> str:
     if width(difference) + width(total) > MEDIUM:
         return f"\n\n$$\n\\text{{larger}} - \\text{{smaller}} = {total}\n$$\n\n"
     return f"\n\n$$\n{difference} = {total}\n$$\n\n"

@@ -485,7 +485,7 @@ centers before a step of Lloyd's algorithm, $C'$ those after, and $m_j$ the numb
 cluster $j$, or their total weight. Then, for all inputs,
 
 $$
-f(C') \\le f(C) - \\sum_j m_j \norm{c'_j - c_j}^2 .
+f(C') \le f(C) - \sum_j m_j \norm{c'_j - c_j}^2 .
 $$
 
 Along a trajectory the objective falls by all moves together, strictly at every step in which a

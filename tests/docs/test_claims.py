@@ -65,6 +65,14 @@ class TestAPage:
         assert text.rstrip().endswith(example.rstrip())
         assert r"\begin{array}" in example
 
+    def test_no_command_is_lost_to_a_doubled_backslash(self, slug):
+        lost = re.compile(r"\\\\(le|ge|sum|norm|cdot|frac|tfrac|gamma|beta)\b")
+        derivation = find(slug).derivation
+        said = [derivation.statement, derivation.credit, derivation.limits]
+        said += [part.text for part in derivation.parts]
+        said += [step.reason for part in derivation.parts for step in part.steps]
+        assert [text for text in said if lost.search(text)] == []
+
     def test_what_holds_at_small_sizes_only_is_said(self, claims, slug):
         derivation = find(slug).derivation
         text = text_of(claims, slug)
