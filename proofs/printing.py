@@ -43,6 +43,11 @@ class Printer(LatexPrinter):  # type: ignore[misc]
 
         return r" \odot ".join(side(a) for a in expr.args)
 
+    def _print_MatMul(self, expr: Any) -> str:  # noqa: N802
+        if expr.args[1:] == (sp.Identity(1),):  # a number as a block of size 1
+            return str(self._print(expr.args[0]))
+        return str(super()._print_MatMul(expr))
+
     def _print_HadamardPower(self, expr: Any) -> str:  # noqa: N802
         base = self._print(expr.base)
         return (
@@ -66,6 +71,13 @@ class Printer(LatexPrinter):  # type: ignore[misc]
         """Terms with a minus sign come last: x - c, not -c + x."""
         terms = super()._as_ordered_terms(expr, order=order)
         return sorted(terms, key=lambda term: term.could_extract_minus_sign())
+
+    def _print_Sum(self, expr: Any) -> str:  # noqa: N802
+        """A term that begins with a minus sign in parentheses."""
+        text, body = super()._print_Sum(expr), self._print(expr.function)
+        if not body.startswith("-") or not text.endswith(f" {body}"):
+            return text
+        return rf"{text[: -len(body)]}\left({body}\right)"
 
     def _print_MatAdd(self, expr: Any) -> str:  # noqa: N802
         terms = sorted(expr.args, key=lambda term: str(term).startswith("-"))

@@ -136,8 +136,9 @@ def computed(name: str, function: Callable[..., Any]) -> Any:
                 return _number(function(*map(int, arguments)))
             return None
 
-        def _latex(self, printer: Any) -> str:
-            return rf"{name}({', '.join(map(printer._print, self.args))})"
+        def _latex(self, printer: Any, exp: str | None = None) -> str:
+            power = "" if exp is None else f"^{{{exp}}}"
+            return rf"{name}({', '.join(map(printer._print, self.args))}){power}"
 
     Computed.__name__ = name
     return Computed

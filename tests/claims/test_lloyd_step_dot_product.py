@@ -18,6 +18,7 @@ FORMS = [
     for codes in ("one_hot", "signed_binary")
     for feedforward in ("bilinear", "squared_relu")
 ]
+exact_claim = pytest.mark.claim("lloyd_step_dot_product", "exact")
 forms = pytest.mark.parametrize(("codes", "feedforward"), FORMS)
 
 
@@ -33,18 +34,21 @@ def assert_equals_lloyd(problem: Problem, layers: int, codes: object, feedforwar
     assert run.label_history.tolist() == expected.label_history.tolist()
 
 
+@exact_claim
 @forms
 @given(problem=lattice_problems(weighted=False) | lattice_problems(weighted=True))
 def test_exact_on_lattices_with_ties_duplicates_and_empty_clusters(problem, codes, feedforward):
     assert_equals_lloyd(problem, 3, codes, feedforward)
 
 
+@exact_claim
 @forms
 @given(problem=rational_problems(weighted=True))
 def test_exact_on_rationals_with_weights(problem, codes, feedforward):
     assert_equals_lloyd(problem, 2, codes, feedforward)
 
 
+@exact_claim
 def test_the_lattices_do_hold_the_hard_cases():
     """Ties, duplicates, empty clusters, n < k, k = 1, d = 1 and n = 1 all occur in the draws."""
     seen: set[str] = set()
@@ -84,6 +88,7 @@ def test_the_lattices_do_hold_the_hard_cases():
     }
 
 
+@exact_claim
 @given(problem=lattice_problems(), data=st.data())
 def test_any_codes_that_qualify(problem, data):
     """The conditions b_i.b_i = beta >= 1 and b_i.b_j <= beta - 1 are enough."""
@@ -94,6 +99,7 @@ def test_any_codes_that_qualify(problem, data):
     assert_equals_lloyd(problem, 2, codes, "bilinear")
 
 
+@exact_claim
 @pytest.mark.parametrize("codes", ["binary", [[1, 0], [Fraction(1, 2), 1]], [[2, 0], [1, 1]]])
 def test_codes_that_do_not_qualify_are_refused(codes):
     codes = codes if isinstance(codes, str) else exact(codes)
@@ -101,6 +107,7 @@ def test_codes_that_do_not_qualify_are_refused(codes):
         dot_product_circuit(1, 2, codes=codes)
 
 
+@exact_claim
 @forms
 def test_without_the_sink_an_empty_cluster_loses_its_center(codes, feedforward):
     """The center's own key is what keeps it: the theorem needs it."""
@@ -111,6 +118,7 @@ def test_without_the_sink_an_empty_cluster_loses_its_center(codes, feedforward):
     assert circuit.run(points, centers, 1).centers[1, 0] != 9
 
 
+@pytest.mark.claim("lloyd_step_dot_product", "bounded")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @forms
 def test_floats_stay_within_their_bounds(dtype, codes, feedforward):
@@ -147,6 +155,7 @@ def test_float_integers_are_exact(codes, feedforward):
     check()
 
 
+@exact_claim
 @given(problem=lattice_problems(), data=st.data())
 def test_layers_compose(problem, data):
     """T layers are T runs of one layer: nothing passes between layers but what the tokens hold."""
@@ -157,3 +166,47 @@ def test_layers_compose(problem, data):
         centers = circuit.run(points, centers, 1).centers
     whole = circuit.run(points, problem.centers, layers)
     assert whole.centers.tolist() == centers.tolist()
+
+
+@exact_claim
+@given(problem=lattice_problems(weighted=True), data=st.data())
+def test_the_invariant_holds_after_every_layer(problem, data):
+    """Message and label 0, bias -||c||^2/2, codes and ones as they were: the next layer may run."""
+    points, centers, weights = problem
+    codes = data.draw(st.sampled_from(["one_hot", "signed_binary"]))
+    form = data.draw(st.sampled_from(["bilinear", "squared_relu"]))
+    circuit = dot_product_circuit(points.shape[1], len(centers), codes=codes, feedforward=form)
+    run = circuit.run(points, centers, 2, weights=weights, trace=True)
+    for layer, step in zip(run.trace, range(1, 3), strict=True):
+        expected = lloyd(points, centers, step, weights=weights)
+        after = layer["commit_center"].after
+        read = {name: circuit.center_slots.read(after, name) for name in circuit.center_slots}
+        norms = (expected.centers * expected.centers).sum(axis=1, keepdims=True)
+        assert read["content"].tolist() == expected.centers.tolist()
+        assert read["bias"].tolist() == (-norms / 2).tolist()
+        assert not read["message"].any()
+        assert read["code"].tolist() == circuit.codes.tolist()
+        assert (read["one"] == 1).all()
+        labels = layer["commit_label"].after
+        assert not circuit.point_slots.read(labels, "label").any()
+        output = circuit.point_slots.read(labels, "output")
+        assert output.tolist() == circuit.codes[expected.labels].tolist()
+
+
+@exact_claim
+@given(problem=lattice_problems(), data=st.data())
+def test_every_other_key_is_half_below_the_largest_score(problem, data):
+    """The table of scores: beta for members, beta - 1/2 for the center, at most beta - 1 else."""
+    points, centers, _ = problem
+    codes = data.draw(st.sampled_from(["one_hot", "signed_binary"]))
+    circuit = dot_product_circuit(points.shape[1], len(centers), codes=codes)
+    gather = circuit.run(points, centers, 1, trace=True).trace[0]["gather"]
+    labels, _ = lloyd_step(points, centers)
+    beta = sum(circuit.codes[0] ** 2)
+    for j, row in enumerate(gather.scores):
+        own = {n for n, label in enumerate(labels) if label == j}
+        itself = len(points) + j
+        assert all(row[key] == beta for key in own)
+        assert row[itself] == beta - Fraction(1, 2)
+        rest = set(range(len(row))) - own - {itself}
+        assert all(row[key] <= beta - 1 for key in rest)

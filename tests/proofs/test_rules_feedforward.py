@@ -4,9 +4,9 @@ import pytest
 import sympy as sp
 
 from proofs.algebra import NotConformal, blocks
-from proofs.checks import Certificate, Identity, NotProved, SignCases
+from proofs.checks import Certificate, Identity, NotProved, Result, SignCases
 from proofs.derivation import OURS, Derivation, Hypothesis, Part, Step, definition
-from proofs.expressions import eq, ge
+from proofs.expressions import eq, ge, le
 
 n, d = sp.symbols("n d", integer=True, positive=True)
 X, Y = sp.MatrixSymbol("X", n, d), sp.MatrixSymbol("Y", n, d)
@@ -120,3 +120,26 @@ def test_a_value_must_not_meet_the_symbols_of_a_for_all():
     assert part.fact.at({w: 7}).requirements()[0].relation == ge(f(z), 7)
     with pytest.raises(ValueError, match="holds for all"):
         part.fact.at({w: z + 1}).requirements()
+
+
+def test_a_result_word_for_word():
+    total = sp.MatAdd(X, Y)
+    known = Hypothesis("known", eq(total, row(X + Y)))
+    Result(result=known).prove(eq(total, X + Y))
+    for claim in (eq(total, X), eq(sp.MatAdd(X, 2 * Y), X + Y), eq(Y, X + Y)):
+        with pytest.raises(NotProved):
+            Result(result=known).prove(claim)
+    with pytest.raises(NotProved, match="the result says"):
+        Result(result=Hypothesis("in words", None)).prove(eq(total, X + Y))
+
+
+def test_a_result_keeps_its_sign():
+    at_most = Hypothesis("at most", le(z, w + w))
+    Result(result=at_most).prove(le(z, 2 * w))
+    for claim in (eq(z, 2 * w), ge(z, 2 * w), le(z, 3 * w)):
+        with pytest.raises(NotProved):
+            Result(result=at_most).prove(claim)
+
+
+def test_a_result_is_a_premise():
+    assert Result(result=EVEN.fact).premises() == (EVEN.fact,)
