@@ -7,6 +7,7 @@ r"""Checks: the few rules by which a step may follow.
     TermOfSum      one term of a sum of non-negative terms is at most the sum
     Tangent        a convex function lies above its tangents
     SplitSum       a sum is what comes before one of its indices, that term, and what comes after
+    Families       families of numbers are equal when all their members are
     Integral       between integers, a > b means a >= b + 1
     Evaluate       a limit, or a finite sum, that SymPy evaluates
     Linear         a linear inequality whose opposite contradicts the premises
@@ -399,6 +400,48 @@ class SplitSum(Check):
         before = sp.Sum(term.xreplace({index: at - j}), (j, 1, at - low))
         after = sp.Sum(term.xreplace({index: at + j}), (j, 1, high - at))
         return before + term.xreplace({index: at}) + after
+
+
+@dataclass(frozen=True, kw_only=True)
+class Families(Check):
+    """Two families of numbers are equal when all their members are.
+
+    The claim is ``a = b`` for names a and b of families, as a set of centers is one; ``check``
+    shows ``a_j = b_j`` for a j that nothing is known about but what holds for all members.
+
+    Attributes:
+        index: j.
+        check: what shows the equation of the members.
+
+    Example:
+        >>> from proofs.derivation import Hypothesis
+        >>> from proofs.expressions import eq
+        >>> a, b = sp.symbols("a b", real=True)
+        >>> j = sp.Symbol("j", integer=True, positive=True)
+        >>> members = Hypothesis("members", eq(sp.IndexedBase(a)[j], sp.IndexedBase(b)[j]))
+        >>> Families(index=j, check=Identity(using=(members,))).prove(eq(a, b)).identities
+        1
+    """
+
+    index: Any
+    check: Check
+
+    def premises(self) -> tuple["Premise", ...]:
+        """Its own and those of the inner check."""
+        return (*self.using, *self.check.premises())
+
+    def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
+        """Raise ``NotProved`` unless both sides are names and their members agree."""
+        kinds = (sp.Symbol, sp.core.function.AppliedUndef)
+        if claim.operator != "=" or not all(
+            isinstance(e, kinds) for e in (claim.left, claim.right)
+        ):
+            raise NotProved(_difference(claim, "expected an equation of two families"))
+        if not isinstance(self.index, sp.Symbol) or self.index in claim.free_symbols:
+            raise NotProved(_difference(claim, f"{self.index} has another meaning already"))
+        left, right = (sp.IndexedBase(side)[self.index] for side in (claim.left, claim.right))
+        given = [*given, *(p.relation for p in self.using if p.relation is not None)]
+        return self.check.prove(Relation(left, "=", right), given)
 
 
 @dataclass(frozen=True, kw_only=True)

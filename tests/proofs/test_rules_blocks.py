@@ -5,6 +5,7 @@ import sympy as sp
 
 from proofs.checks import (
     Certificate,
+    Families,
     FiniteCases,
     Identity,
     Integral,
@@ -125,3 +126,20 @@ def test_code_runs_in_every_case():
     assert every.prove(eq(power(g) * x, x ** (g + 1))).cases == 3
     with pytest.raises(NotProved, match="g = 2"):
         every.prove(eq(power(g), x))
+
+
+def test_families_are_equal_when_their_members_are():
+    one, two = sp.symbols("one two", real=True)
+    first, second = sp.IndexedBase(one), sp.IndexedBase(two)
+    claim = eq(one, two)
+    members = Hypothesis("members", eq(first[j], second[j]))
+    assert Families(index=j, check=Identity(using=(members,))).prove(claim).identities == 1
+    single = Hypothesis("a single member", eq(first[1], second[1]))
+    shifted = Hypothesis("other members", eq(first[j], second[j + 1]))
+    for premise in (single, shifted):
+        with pytest.raises(NotProved, match="not shown"):
+            Families(index=j, check=Identity(using=(premise,))).prove(claim)
+    with pytest.raises(NotProved, match="another meaning"):
+        Families(index=one, check=Identity(using=(members,))).prove(claim)
+    with pytest.raises(NotProved, match="two families"):
+        Families(index=j, check=Identity(using=(members,))).prove(eq(one + 1, two + 1))
