@@ -26,6 +26,34 @@ def sparse_circuit(d, k, gamma, gather_gamma=2, **options):
     )
 
 
+rows = st.lists(
+    st.tuples(st.integers(-3, 3), st.fractions("1/4", 3, max_denominator=4)), min_size=2, max_size=6
+)
+
+
+@pytest.mark.claim("sparsemax_exact", "exact")
+@given(row=rows, factor=st.fractions("1/3", 3, max_denominator=12))
+def test_a_row_is_hardmax_exactly_from_the_threshold_on(row, factor):
+    """With gap g and maxima of weight W: if and only if gamma g >= 1/W."""
+    scores, weights = [s for s, _ in row], [w for _, w in row]
+    top = max(scores)
+    assume(min(scores) < top)
+    gap = top - max(s for s in scores if s < top)
+    heavy = sum(w for s, w in row if s == top)
+    found = sparsemax(exact([scores]), exact(weights), factor / (heavy * gap))[0]
+    expected = [w / heavy if s == top else 0 for s, w in row]
+    assert (found.tolist() == expected) == (factor >= 1)
+
+
+@pytest.mark.claim("sparsemax_exact", "exact")
+@given(gap=st.fractions("1/9", 9), factor=st.fractions(0, 1).filter(lambda f: 0 < f < 1))
+def test_the_second_of_two_keys_below_the_threshold(gap, factor):
+    """gamma g = factor < 1: the second key gets (1 - factor)/2."""
+    found = sparsemax(exact([[0, -gap]]), gamma=factor / gap)
+    assert found.tolist() == [[(1 + factor) / 2, (1 - factor) / 2]]
+
+
+@pytest.mark.claim("sparsemax_exact", "exact")
 @pytest.mark.parametrize("codes", ["one_hot", "signed_binary"])
 @given(
     problem=lattice_problems()
@@ -45,6 +73,7 @@ def test_exact_at_the_threshold(problem, codes):
     assert run.label_history.tolist() == expected.label_history.tolist()
 
 
+@pytest.mark.claim("sparsemax_exact", "exact")
 def test_a_light_cluster_needs_a_larger_gather_gamma():
     """Cluster 0 weighs 1/4, so gamma must be 8.
 
@@ -62,6 +91,7 @@ def test_a_light_cluster_needs_a_larger_gather_gamma():
     assert below.run(points, centers, 1, weights=weights).centers[0, 0] != Fraction(1, 2)
 
 
+@pytest.mark.claim("sparsemax_exact", "exact")
 @given(problem=regular_problems(steps=1), slack=st.fractions("1/1000", "1/2"))
 def test_departs_just_below_the_assignment_threshold(problem, slack):
     """A point at the smallest margin then mixes two codes, so its label row is no code."""
@@ -75,6 +105,7 @@ def test_departs_just_below_the_assignment_threshold(problem, slack):
     assert (largest[tightest] < 1).all()
 
 
+@pytest.mark.claim("sparsemax_exact", "exact")
 @pytest.mark.parametrize("slack", [0, Fraction(1, 1000), Fraction(1, 10)])
 def test_the_centers_depart_just_below_the_assignment_threshold(slack):
     """Point 4 mixes two codes, scores less than point 0 for their center, and counts for less."""
@@ -85,6 +116,7 @@ def test_the_centers_depart_just_below_the_assignment_threshold(slack):
     assert (run.centers.tolist() == [[2], [9]]) == (slack == 0)
 
 
+@pytest.mark.claim("sparsemax_exact", "exact")
 @pytest.mark.parametrize("gather_gamma", [Fraction(2), Fraction(199, 100)])
 def test_departs_just_below_the_gather_threshold(gather_gamma):
     """One member, one sink at half a unit below it: gamma 2 is the exact limit."""
@@ -93,6 +125,7 @@ def test_departs_just_below_the_gather_threshold(gather_gamma):
     assert (run.centers.tolist() == [[0], [8]]) == (gather_gamma >= 2)
 
 
+@pytest.mark.claim("sparsemax_exact", "exact")
 @given(problem=regular_problems(steps=2))
 def test_the_distance_circuit_needs_half_the_gamma_and_an_erasing_condition(problem):
     points, centers, _ = problem
@@ -113,6 +146,7 @@ def test_the_distance_circuit_needs_half_the_gamma_and_an_erasing_condition(prob
     assert run.center_history.tolist() == expected.center_history.tolist()
 
 
+@pytest.mark.claim("sparsemax_exact", "exact")
 def test_the_erasing_condition_is_needed():
     """Points nearer than 1/sqrt(gamma) with different labels erase parts of each other."""
     options = {"assignment": sparsemax, "gather": sparsemax, "gather_gamma": 1}
@@ -127,6 +161,7 @@ def test_the_erasing_condition_is_needed():
         assert (run.center_history.tolist() == expected.center_history.tolist()) == holds
 
 
+@pytest.mark.claim("sparsemax_exact", "bounded")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_floats_at_the_required_gamma_stay_within_rounding(dtype):
     verdicts = []
@@ -147,6 +182,7 @@ def test_floats_at_the_required_gamma_stay_within_rounding(dtype):
     assert len(verdicts) > 10
 
 
+@pytest.mark.claim("sparsemax_exact", "bounded")
 @pytest.mark.parametrize("weight", [1.0, 0.3, 0.7])
 def test_many_keys_below_the_threshold_get_nothing_in_float32(weight):
     """One key leads 100,000 others by more than 1/weight: exactly one-hot, whatever sums round."""
