@@ -16,7 +16,7 @@ assumptions of the symbols; those in words must be hypotheses here, too.
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -67,6 +67,7 @@ class Hypothesis(Premise):
         if strange:
             raise ValueError(f"{self.name}: holds for all {self.forall}, not for all {strange}")
         _admissible(self.name, values)
+        _whole(self.name, self.relation, values)
         relation = None if self.relation is None else self.relation.substitute(values)
         return Instance(f"{self.name}", relation, self.text, (), self)
 
@@ -290,6 +291,7 @@ class Fact(Premise):
         if self.values:
             raise ValueError(f"{self.name}: already at {self.values}")
         _admissible(self.name, values)
+        _whole(self.name, self.relation, values)
         relation = None if self.relation is None else self.relation.substitute(values)
         return replace(self, relation=relation, values=tuple(values.items()))
 
@@ -338,11 +340,24 @@ def _at_values(premise: Premise, values: Mapping[Any, Any]) -> Premise:
         return premise
     bound = set(getattr(premise, "forall", ()))
     free = {symbol: value for symbol, value in values.items() if symbol not in bound}
+    _whole(premise.name, premise.relation, free)
     for symbol, value in free.items():
         captured = sp.sympify(value).free_symbols & bound
         if captured and premise.relation.substitute({symbol: value}) != premise.relation:
             raise ValueError(f"{premise.name}: holds for all {captured}; {symbol} is not {value}")
     return replace(premise, relation=premise.relation.substitute(free))
+
+
+def _whole(name: str, relation: Relation | None, symbols: Iterable[Any]) -> None:
+    """Refuse to replace x_i where x occurs with another index, too: x_j would stay behind."""
+    if relation is None:
+        return
+    for symbol in symbols:
+        if isinstance(symbol, sp.Indexed):
+            sides = (relation.left, relation.right)
+            indexed = {a for s in sides for a in s.atoms(sp.Indexed) if a.base == symbol.base}
+            if indexed - {symbol}:
+                raise ValueError(f"{name}: {symbol} has a value, but {indexed - {symbol}} has none")
 
 
 def _admissible(name: str, values: Mapping[Any, Any]) -> None:

@@ -4,7 +4,7 @@ import pytest
 import sympy as sp
 
 from proofs.algebra import NotConformal, blocks
-from proofs.checks import Certificate, Identity, NotProved, Result, SignCases
+from proofs.checks import Certificate, Evaluate, Identity, NotProved, Result, SignCases
 from proofs.derivation import OURS, Derivation, Hypothesis, Part, Step, definition
 from proofs.expressions import eq, ge, le
 
@@ -143,3 +143,16 @@ def test_a_result_keeps_its_sign():
 
 def test_a_result_is_a_premise():
     assert Result(result=EVEN.fact).premises() == (EVEN.fact,)
+
+
+def test_an_entry_has_a_value_for_all_its_indices_or_for_none():
+    """The sum over x_l with one term is x_1; with x_l = l + 1 put in, it is 2, not x_1."""
+    x = sp.IndexedBase("x", real=True)
+    index = sp.Symbol("l", integer=True)
+    total = sp.Sum(x[index], (index, 1, 1))
+    part = Part(title="One term", start=total, steps=(Step(x[1], "", Evaluate()),))
+    part.steps[0].check.prove(eq(total, x[1]))
+    with pytest.raises(ValueError, match="has none"):
+        part.fact.at({x[index]: index + 1})
+    other = sp.IndexedBase("y", real=True)
+    assert part.fact.at({x: other}).relation == eq(sp.Sum(other[index], (index, 1, 1)), other[1])
