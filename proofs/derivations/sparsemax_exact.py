@@ -3,28 +3,50 @@ r"""Sparsemax is hardmax at finite gamma, exactly, and then the dot-product circ
 A gap g below maxima of key weight W is enough when gamma g >= 1/W, and not enough below.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
 
-from proofs.checks import Certificate, Identity, SignCases, Termwise
-from proofs.derivation import OURS, Derivation, Excerpt, Hypothesis, Part, Step, definition
-from proofs.derivations import score_equivalence
+from proofs.checks import Certificate, Check, Identity, Linear, SignCases, SplitSum, Termwise
+from proofs.derivation import OURS, Derivation, Excerpt, Fact, Hypothesis, Part, Step, definition
+from proofs.derivations import lloyd_step_dot_product, score_equivalence
+from proofs.derivations.centroid_by_attention import MEMBERSHIP, beta
+from proofs.derivations.lloyd_step_dot_product import (
+    CENTER_SCORE,
+    NUMERATOR,
+    POINT_SCORE,
+    WITHIN,
+    content,
+    delta,
+    epsilon,
+    feature,
+    i,
+    j,
+    kappa,
+    l,
+    label,
+    member,
+    over_centers,
+    over_points,
+    sigma,
+    weight,
+    when,
+)
 from proofs.derivations.score_equivalence import c_a, c_b, score, x
-from proofs.expressions import Inner, SquaredNorm, eq, ge, le, lt
-from proofs.symbols import column, p
+from proofs.expressions import SquaredNorm, eq, ge, le, lt
 from reference.circuits import dot_product_circuit
 from reference.normalizers import Hardmax, Sparsemax
 
 NORMALIZERS = "tests/reference/test_normalizers.py"
 
 half = sp.Rational(1, 2)
-K, m, i, j = sp.symbols("K m i j", integer=True, positive=True)
+K, m, key = sp.symbols("K m i", integer=True, positive=True)
 q = sp.Symbol("q", integer=True, nonnegative=True)
 gamma, g, u, W, Delta = sp.symbols("gamma g u W Delta", positive=True)
 top, tau, tau_star, tau_two = sp.symbols("s_* tau tau_* tau_2", real=True)
 s, x_other, x_top = (sp.IndexedBase(name, real=True) for name in ("s", "o", "v"))
-w, weight = sp.IndexedBase("w", positive=True), sp.IndexedBase("u", positive=True)
+w, share = sp.IndexedBase("w", positive=True), sp.IndexedBase("u", positive=True)
 
 
 def part_above(value: Any) -> Any:
@@ -110,9 +132,9 @@ PROJECTION = Part(
 
 GAP = Hypothesis(
     "gap",
-    le(s[i], top - g),
+    le(s[key], top - g),
     "The maxima score $s_*$, every other key $i = 1, \\dots, q$ less by a gap $g > 0$ or more.",
-    forall=(i,),
+    forall=(key,),
 )
 COLD = Hypothesis(
     "inverse temperature",
@@ -125,12 +147,12 @@ TAU = definition(tau_star, gamma * top - 1 / W, "The threshold of a row whose ga
 BELOW = Part(
     title="The other keys lie below the threshold",
     assuming=(GAP, COLD),
-    start=gamma * s[i],
+    start=gamma * s[key],
     steps=(
         Step(
             gamma * (top - g),
             r"The gap, times $\gamma > 0$.",
-            Certificate(terms=((gamma, top - g - s[i]),), using=(GAP,)),
+            Certificate(terms=((gamma, top - g - s[key]),), using=(GAP,)),
             relation="<=",
         ),
         Step(
@@ -145,12 +167,12 @@ BELOW = Part(
 NOTHING = Part(
     title="The other keys get nothing",
     assuming=(GAP, COLD),
-    start=part_above(gamma * s[i] - tau_star),
+    start=part_above(gamma * s[key] - tau_star),
     steps=(
         Step(
             sp.Integer(0),
             "They lie below the threshold, by the part before.",
-            SignCases(split=(gamma * s[i] - tau_star,), using=(BELOW.fact,)),
+            SignCases(split=(gamma * s[key] - tau_star,), using=(BELOW.fact,)),
             code=(Excerpt(Sparsemax._numerators, "shifted > tau"),),
         ),
     ),
@@ -167,7 +189,7 @@ TOTAL = Part(
     assuming=(GAP, COLD),
     text="So this threshold is the one of the definition.",
     start=W * part_above(gamma * top - tau_star)
-    + sp.Sum(w[i] * part_above(gamma * s[i] - tau_star), (i, 1, q)),
+    + sp.Sum(w[key] * part_above(gamma * s[key] - tau_star), (key, 1, q)),
     steps=(
         Step(
             W * part_above(gamma * top - tau_star),
@@ -188,11 +210,11 @@ HEAD = Part(
     assuming=(GAP, COLD),
     text="One coordinate of the values: $v_i$ at the maxima, of key weights $u_i$, and $o_i$ at "
     "the other keys.",
-    start=sp.Sum(weight[i] * part_above(gamma * top - tau_star) * x_top[i], (i, 1, m))
-    + sp.Sum(w[i] * part_above(gamma * s[i] - tau_star) * x_other[i], (i, 1, q)),
+    start=sp.Sum(share[key] * part_above(gamma * top - tau_star) * x_top[key], (key, 1, m))
+    + sp.Sum(w[key] * part_above(gamma * s[key] - tau_star) * x_other[key], (key, 1, q)),
     steps=(
         Step(
-            sp.Sum(weight[i] * x_top[i], (i, 1, m)) / W,
+            sp.Sum(share[key] * x_top[key], (key, 1, m)) / W,
             "The weighted mean over the maxima: one value, if there is one maximum.",
             Identity(using=(NOTHING.fact, EQUAL.fact)),
             code=(Hardmax,),
@@ -314,11 +336,6 @@ COLD_ASSIGNMENT = Hypothesis(
 COLD_GATHER = Hypothesis(
     "gather", ge(gamma_g, 2), r"The inverse temperature of the gather head is at least 2, ..."
 )
-COLD_LIGHT = Hypothesis(
-    "gather, light clusters",
-    ge(gamma_g * W, 2),
-    "... and at least $2/W$, with $W$ the weight of any cluster that has members.",
-)
 
 ASSIGN_GAP = Part(
     title="Assignment: the gap is half the margin",
@@ -357,7 +374,7 @@ ASSIGN_COLD = Part(
     ),
 )
 
-tau_a, tau_g, tau_e = sp.symbols("tau_a tau_g tau_e", real=True)
+tau_a = sp.Symbol("tau_a", real=True)
 TAU_A = definition(
     tau_a, gamma_a * score(c_a) - 1, "The threshold of an assignment row: one maximum, of weight 1."
 )
@@ -385,7 +402,7 @@ ASSIGN_OTHERS = Part(
             "The general result, at the scores of the centers.",
             Identity(
                 using=(
-                    NOTHING.fact.at({**_assign, s[i]: score(c_b)}),
+                    NOTHING.fact.at({**_assign, s[key]: score(c_b)}),
                     ASSIGN_GAP.fact,
                     ASSIGN_COLD.fact,
                 )
@@ -396,66 +413,56 @@ ASSIGN_OTHERS = Part(
     ),
 )
 
-# The code rows as columns: b of the center that asks, b' of any other center.
-beta = sp.Symbol("beta", positive=True)
-b, b_other = column("b", p), column("b'", p)
-sink = 1 - 1 / (2 * beta)
-
-STRENGTH = Hypothesis("code", eq(Inner(b, b), beta), r"$b \cdot b = \beta$ for every code, ...")
-AT_LEAST_ONE = Hypothesis("code strength", ge(beta, 1), r"... with $\beta \ge 1$, ...")
-APART = Hypothesis(
-    "codes apart",
-    le(Inner(b, b_other), beta - 1),
-    r"... and $b \cdot b' \le \beta - 1$ for two different codes.",
-    forall=(b_other,),
+# Gather: one center j asks all n points and all k centers; the scores are those of the circuit.
+tau_g, tau_e = sp.symbols("tau_g tau_e", real=True)
+W_j = sp.Symbol("W_j", positive=True)
+WEIGHT = definition(
+    W_j,
+    over_points(weight[i] * member[i, j]),
+    "The weight of cluster $j$, its number of members without sample weights; positive for a "
+    "cluster that has members.",
 )
-
-OWN_SINK = Part(
-    title="Gather: the center's own key",
-    text=r"Query $b$. A member, whose label row is $b$, scores $b \cdot b = \beta$; a point of "
-    r"another cluster $b \cdot b' \le \beta - 1$. The keys of the centers are shortened.",
-    start=Inner(b, sink * b),
-    steps=(
-        Step(
-            beta - half,
-            r"Half a unit less than a member.",
-            Certificate(multiples=((sink, STRENGTH),)),
-            code=(Excerpt(dot_product_circuit, "sink = "),),
-        ),
-    ),
+COLD_LIGHT = Hypothesis(
+    "gather, light clusters",
+    ge(gamma_g * W_j, 2),
+    "... and at least $2/W_j$ for every cluster that has members.",
 )
-
-OTHER_SINK = Part(
-    title="Gather: the key of another center",
-    start=Inner(b, sink * b_other),
-    steps=(
-        Step(sink * Inner(b, b_other), "A factor of the key."),
-        Step(
-            beta - 1,
-            r"The factor lies between 0 and 1, and $\beta - 1 \ge 0$.",
-            Certificate(
-                terms=(
-                    (beta - 1, 1 / beta, beta - 1 - Inner(b, b_other)),
-                    (1 / (2 * beta), beta - 1 - Inner(b, b_other)),
-                    (beta - 1, 1 / (2 * beta)),
-                ),
-                using=(AT_LEAST_ONE, APART),
-            ),
-            relation="<=",
-        ),
-    ),
+TAU_G = definition(
+    tau_g, gamma_g * beta - 1 / W_j, "The threshold of the gather row of a cluster with members."
 )
+TAU_E = definition(
+    tau_e, gamma_g * (beta - half) - 1, "The threshold of the gather row of an empty cluster."
+)
+_full = {gamma: gamma_g, g: half, W: W_j, top: beta, tau_star: tau_g}
+_empty = {gamma: gamma_g, g: half, W: 1, top: beta - half, tau_star: tau_e}
+_far_point, _far_center = beta - 1 - delta[i], beta - 1 - epsilon[l]
+
+
+def _at(row: dict[Any, Any], score_of_key: Any) -> Fact:
+    """That a key of this score gets nothing in this row."""
+    return NOTHING.fact.at({**row, s[key]: score_of_key})
+
+
+def _layer(part: Part) -> Fact:
+    """A fact about the gather head with averaging hardmax."""
+    return lloyd_step_dot_product.DERIVATION.fact(part)
+
+
+def _whose(own: Check, other: Check) -> Callable[[tuple[int, ...]], Check]:
+    """One check for the key that belongs to center j, one for the others."""
+    return lambda signs: own if signs == (0,) else other
+
 
 GATHER_COLD = Part(
     title="Gather: cold enough for a cluster with members",
-    text=r"Members, of total weight $W$, score $\beta$; the next key is the center's own, half a "
+    text=r"Members, of total weight $W_j$, score $\beta$. The next key is the center's own, half a "
     "unit below.",
     start=gamma_g * half,
     steps=(
         Step(
-            1 / W,
-            r"$\gamma_g W \ge 2$.",
-            Certificate(terms=((1 / (2 * W), gamma_g * W - 2),), using=(COLD_LIGHT,)),
+            1 / W_j,
+            r"$\gamma_g W_j \ge 2$.",
+            Certificate(terms=((1 / (2 * W_j), gamma_g * W_j - 2),), using=(COLD_LIGHT,)),
             relation=">=",
         ),
     ),
@@ -463,7 +470,7 @@ GATHER_COLD = Part(
 
 GATHER_COLD_EMPTY = Part(
     title="Gather: cold enough for an empty cluster",
-    text=r"The only maximum is the center's own key, of weight 1, at $\beta - 1/2$; the next "
+    text=r"The only maximum is the center's own key, of weight 1, at $\beta - \tfrac12$. The next "
     r"scores $\beta - 1$ or less.",
     start=gamma_g * half,
     steps=(
@@ -476,64 +483,94 @@ GATHER_COLD_EMPTY = Part(
     ),
 )
 
-OTHER_KEYS = Hypothesis(
-    "keys of other clusters",
-    le(s[i], beta - 1),
-    r"$s_i$ is the score of a point of another cluster, $b \cdot b'$, or of the key of another "
-    r"center: at most $\beta - 1$ both, as shown.",
-    forall=(i,),
-)
-TAU_G = definition(
-    tau_g,
-    gamma_g * beta - 1 / W,
-    "The threshold of a gather row with members of total weight $W$.",
-)
-TAU_E = definition(
-    tau_e, gamma_g * (beta - half) - 1, "The threshold of the gather row of an empty cluster."
-)
-_full = {gamma: gamma_g, g: half, top: beta, tau_star: tau_g}
-_empty = {gamma: gamma_g, g: half, W: 1, top: beta - half, tau_star: tau_e}
-center = sp.Symbol("c", real=True)
-
-HALF_BELOW = Part(
-    title="Gather: the gap of a cluster with members",
-    assuming=(OTHER_KEYS,),
-    start=s[i],
+MEMBERS_SHARE = Part(
+    title="Gather: members share the weight",
+    text="Per unit of sample weight. $m_{ij}$ is 1 for members of cluster $j$, else 0.",
+    start=part_above(gamma_g * sigma[i] - tau_g),
     steps=(
         Step(
-            beta - half,
-            "A whole unit below the members is more than half a unit.",
-            Certificate(terms=((beta - 1 - s[i],), (half,)), using=(OTHER_KEYS,)),
-            relation="<=",
+            member[i, j] / W_j,
+            "A member is a maximum; any other point lies at least one unit below. The general "
+            "result, in both cases.",
+            SignCases(
+                split=(label[i] - j,),
+                check=_whose(
+                    Identity(using=(EQUAL.fact.at(_full),)),
+                    Identity(using=(_at(_full, _far_point),)),
+                ),
+                using=(POINT_SCORE, MEMBERSHIP, GATHER_COLD.fact),
+            ),
         ),
+    ),
+)
+
+CENTERS_NOTHING = Part(
+    title="Gather: no center gets any weight beside members",
+    start=part_above(gamma_g * kappa[l] - tau_g),
+    steps=(
+        Step(
+            sp.Integer(0),
+            "The center's own key lies half a unit below the members, the others a whole one.",
+            SignCases(
+                split=(l - j,),
+                check=_whose(
+                    Identity(using=(_at(_full, beta - half),)),
+                    Identity(using=(_at(_full, _far_center),)),
+                ),
+                using=(CENTER_SCORE, GATHER_COLD.fact),
+            ),
+        ),
+    ),
+)
+
+
+def _read(tau_row: Any) -> Any:
+    """What the head reads, one feature: weights times values."""
+    return over_points(
+        weight[i] * part_above(gamma_g * sigma[i] - tau_row) * feature[i]
+    ) + over_centers(part_above(gamma_g * kappa[l] - tau_row) * content[l])
+
+
+def _weights(tau_row: Any) -> Any:
+    """The sum of all weights of the row."""
+    return over_points(weight[i] * part_above(gamma_g * sigma[i] - tau_row)) + over_centers(
+        part_above(gamma_g * kappa[l] - tau_row)
+    )
+
+
+GATHER_SUM = Part(
+    title="Gather: the weights of this row sum to 1",
+    text="So the threshold is the right one.",
+    start=_weights(tau_g),
+    steps=(
+        Step(
+            over_points(weight[i] * member[i, j]) / W_j,
+            "By the two parts before.",
+            Identity(using=(MEMBERS_SHARE.fact, CENTERS_NOTHING.fact)),
+        ),
+        Step(sp.Integer(1), "The weight of the cluster.", Identity(using=(WEIGHT,))),
     ),
 )
 
 MEMBERS = Part(
     title="Gather: a center with members reads their mean",
-    text="One coordinate: $v_i$ of the members, with sample weights $u_i$ that add up to $W$; $c$ "
-    "of the center; $o_i$ of the keys of other clusters, with weights $w_i$.",
-    assuming=(OTHER_KEYS,),
-    start=sp.Sum(weight[i] * part_above(gamma_g * beta - tau_g) * x_top[i], (i, 1, m))
-    + part_above(gamma_g * (beta - half) - tau_g) * center
-    + sp.Sum(w[i] * part_above(gamma_g * s[i] - tau_g) * x_other[i], (i, 1, q)),
+    text="Any feature $x_i$ of the points and $c_l$ of the centers.",
+    start=_read(tau_g),
     steps=(
         Step(
-            sp.Sum(weight[i] * part_above(gamma_g * beta - tau_g) * x_top[i], (i, 1, m)),
-            "The center's own key and those of other clusters get nothing.",
-            Identity(
-                using=(
-                    NOTHING.fact.at({**_full, s[i]: beta - half}),
-                    NOTHING.fact.at(_full),
-                    GATHER_COLD.fact,
-                    HALF_BELOW.fact,
-                )
-            ),
+            over_points(weight[i] * member[i, j] * feature[i]) / W_j,
+            "Members share the weight, and nothing else has any.",
+            Identity(using=(MEMBERS_SHARE.fact, CENTERS_NOTHING.fact)),
         ),
         Step(
-            sp.Sum(weight[i] * x_top[i], (i, 1, m)) / W,
-            "Each member gets its share.",
-            Identity(using=(EQUAL.fact.at(_full),)),
+            lloyd_step_dot_product.MEAN_OF_MEMBERS,
+            "The mean of the members.",
+            Identity(using=(WEIGHT,)),
+        ),
+        Step(
+            lloyd_step_dot_product.message(beta),
+            "What the head writes with averaging hardmax: the claim on that layer.",
+            Certificate(multiples=((-1, _layer(lloyd_step_dot_product.MEAN)),)),
             code=(Excerpt(dot_product_circuit, "gather or Hardmax"),),
             tests=(
                 "test_exact_at_the_threshold",
@@ -543,19 +580,70 @@ MEMBERS = Part(
     ),
 )
 
-EMPTY = Part(
-    title="Gather: an empty cluster reads its own center",
-    text="No point scores more than $\\beta - 1$ then.",
-    assuming=(OTHER_KEYS,),
-    start=part_above(gamma_g * (beta - half) - tau_e) * center
-    + sp.Sum(w[i] * part_above(gamma_g * s[i] - tau_e) * x_other[i], (i, 1, q)),
+NO_MEMBER = Hypothesis(
+    "no member",
+    eq(when(sp.Eq(label[i], j)), 0),
+    "No point has the label $j$; points of weight 0 are not admitted and left out.",
+    forall=(i,),
+)
+
+NO_POINT = Part(
+    title="Gather: without members no point gets any weight",
+    assuming=(NO_MEMBER,),
+    start=part_above(gamma_g * sigma[i] - tau_e),
     steps=(
         Step(
-            center,
-            "Its own key gets everything.",
-            Identity(
-                using=(NOTHING.fact.at(_empty), EQUAL.fact.at(_empty), GATHER_COLD_EMPTY.fact)
+            sp.Integer(0),
+            "Every point lies at least half a unit below the center's own key. (The case of a "
+            "member contradicts the hypothesis.)",
+            SignCases(
+                split=(label[i] - j,),
+                check=_whose(Linear(), Identity(using=(_at(_empty, _far_point),))),
+                using=(POINT_SCORE, NO_MEMBER, GATHER_COLD_EMPTY.fact),
             ),
+        ),
+    ),
+)
+
+ITSELF = Part(
+    title="Gather: without members the center's own key gets everything",
+    text="A bracket is 1 where what it says is true, else 0.",
+    start=part_above(gamma_g * kappa[l] - tau_e),
+    steps=(
+        Step(
+            when(sp.Eq(l, j)),
+            "Its own key is the maximum; that of another center lies at least half a unit below.",
+            SignCases(
+                split=(l - j,),
+                check=_whose(
+                    Identity(using=(EQUAL.fact.at(_empty),)),
+                    Identity(using=(_at(_empty, _far_center),)),
+                ),
+                using=(CENTER_SCORE, GATHER_COLD_EMPTY.fact),
+            ),
+        ),
+    ),
+)
+
+EMPTY = Part(
+    title="Gather: an empty cluster reads its own center",
+    assuming=(NO_MEMBER, WITHIN),
+    start=_read(tau_e),
+    steps=(
+        Step(
+            over_centers(when(sp.Eq(l, j)) * content[l]),
+            "By the two parts before.",
+            Identity(using=(NO_POINT.fact, ITSELF.fact)),
+        ),
+        Step(
+            content[j],
+            "One term is left.",
+            SplitSum(at=j, offset=sp.Symbol("r", integer=True, positive=True), inside=(WITHIN,)),
+        ),
+        Step(
+            lloyd_step_dot_product.message(beta - half),
+            "What the head writes with averaging hardmax: the claim on that layer.",
+            Certificate(multiples=((-1, _layer(lloyd_step_dot_product.EMPTY)),)),
             tests=("test_exact_at_the_threshold",),
         ),
     ),
@@ -648,7 +736,8 @@ $$
 $$
 
 with $W$ the smallest weight of a cluster that has any (without sample weights: $\gamma_g \ge 2$).
-Empty clusters are included. Below either bound a second key gets the weight $(1 - \gamma g)/2 > 0$.
+Empty clusters are included. Both bounds are sharp: below, the second key counts, and the second of
+two keys of weight 1 gets $(1 - \gamma g)/2 > 0$.
 """,
     source=OURS,
     credit="Sparsemax is Martins and Astudillo's; that it turns a margin into exactness at finite "
@@ -658,11 +747,22 @@ Empty clusters are included. Below either bound a second key gets the weight $(1
         COLD_ASSIGNMENT,
         COLD_GATHER,
         COLD_LIGHT,
-        STRENGTH,
-        AT_LEAST_ONE,
-        APART,
     ),
-    definitions=(THRESHOLD_FORM, TAU, TAU_TWO, TAU_A, TAU_G, TAU_E, TAU_2A, TAU_2G),
+    definitions=(
+        THRESHOLD_FORM,
+        TAU,
+        TAU_TWO,
+        TAU_A,
+        POINT_SCORE,
+        CENTER_SCORE,
+        NUMERATOR,
+        MEMBERSHIP,
+        WEIGHT,
+        TAU_G,
+        TAU_E,
+        TAU_2A,
+        TAU_2G,
+    ),
     parts=(
         ONE_KEY,
         PROJECTION,
@@ -679,12 +779,14 @@ Empty clusters are included. Below either bound a second key gets the weight $(1
         ASSIGN_COLD,
         ASSIGN_ONE,
         ASSIGN_OTHERS,
-        OWN_SINK,
-        OTHER_SINK,
         GATHER_COLD,
         GATHER_COLD_EMPTY,
-        HALF_BELOW,
+        MEMBERS_SHARE,
+        CENTERS_NOTHING,
+        GATHER_SUM,
         MEMBERS,
+        NO_POINT,
+        ITSELF,
         EMPTY,
         ASSIGN_SHARP,
         GATHER_SHARP,
@@ -697,15 +799,14 @@ Empty clusters are included. Below either bound a second key gets the weight $(1
         TWO_KEYS_SUM,
         ASSIGN_ONE,
         ASSIGN_OTHERS,
-        OWN_SINK,
-        OTHER_SINK,
+        GATHER_SUM,
         MEMBERS,
         EMPTY,
         ASSIGN_SHARP,
         GATHER_SHARP,
     ),
-    limits="Everything holds for any number of keys, points, centers and features. Sharpness is "
-    "shown by rows of two keys and, for any number of keys, by the condition that must hold when "
-    "the second key gets nothing. That a layer whose heads write this is one Lloyd step is a claim "
-    "of its own, the one for hardmax.",
+    limits="Everything holds for any number of keys, points, centers and features. What the layer "
+    "makes of the messages of its two heads is the claim on the layer with hardmax; that equal "
+    "messages lead to equal layers is not written out. Sharpness is shown by rows of two keys and, "
+    "for any number of keys, by the condition that must hold when the second key gets nothing.",
 )
