@@ -437,7 +437,8 @@ class Families(Check):
             isinstance(e, kinds) for e in (claim.left, claim.right)
         ):
             raise NotProved(_difference(claim, "expected an equation of two families"))
-        if not isinstance(self.index, sp.Symbol) or self.index in claim.free_symbols:
+        used = claim.free_symbols.union(*(r.free_symbols for r in given))
+        if not isinstance(self.index, sp.Symbol) or self.index in used:
             raise NotProved(_difference(claim, f"{self.index} has another meaning already"))
         left, right = (sp.IndexedBase(side)[self.index] for side in (claim.left, claim.right))
         given = [*given, *(p.relation for p in self.using if p.relation is not None)]
@@ -989,10 +990,10 @@ def _settled_sign(difference: Any, signs: Sequence[tuple[Any, str]], allowed: st
     gap = sp.expand(difference)
     for known, operator in signs:
         ratio = sp.cancel(gap / known) if known != 0 else sp.nan
-        if not (ratio.is_Number and ratio != 0):
+        if not (ratio.is_positive or ratio.is_negative):
             continue
         possible = {"=": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">="}[operator]
-        if ratio < 0:
+        if ratio.is_negative:
             possible = possible.translate(str.maketrans("<>", "><"))
         if set(possible) <= set(allowed):
             return sp.true

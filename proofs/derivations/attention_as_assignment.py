@@ -335,8 +335,8 @@ GROUPS = Part(
 
 u = sp.Symbol("u", integer=True, positive=True)
 S, V = sp.MatrixSymbol("S", n, u), sp.MatrixSymbol("V", u, p)
-E, M = sp.MatrixSymbol("E", n, n), sp.MatrixSymbol("M", u, u)
-_inverse = sp.Inverse(M)
+E, H = sp.MatrixSymbol("E", n, n), sp.MatrixSymbol("H", u, u)
+_inverse = sp.Inverse(H)
 
 EQUAL_LABELS = Hypothesis(
     "equal points carry equal label rows",
@@ -345,11 +345,11 @@ EQUAL_LABELS = Hypothesis(
     "matrix that says which: $S_{ig} = 1$ if point $i$ is the $g$-th different one, else 0. Then "
     "$Y = S V$: one label row for each different point. At the start $Y = 0$.",
 )
-SIZES = definition(M, S.T * S, "how often each different point occurs, on the diagonal")
+SIZES = definition(H, S.T * S, "how often each different point occurs, on the diagonal")
 INVERSE = definition(
-    sp.MatMul(_inverse, M, evaluate=False),
+    sp.MatMul(_inverse, H, evaluate=False),
     sp.Identity(u),
-    "no different point occurs 0 times, so $M$ has an inverse",
+    "no different point occurs 0 times, so $H$ has an inverse",
 )
 AVERAGE = definition(
     E,
@@ -370,11 +370,11 @@ SELF = Part(
             Identity(using=(AVERAGE, EQUAL_LABELS)),
         ),
         Step(
-            sp.MatMul(S, _inverse, M, V, evaluate=False),
-            r"$S\T S = M$.",
+            sp.MatMul(S, _inverse, H, V, evaluate=False),
+            r"$S\T S = H$.",
             Identity(using=(SIZES,)),
         ),
-        Step(Y, "$M^{-1} M = I$, and $S V = Y$.", Identity(using=(INVERSE, EQUAL_LABELS))),
+        Step(Y, "$H^{-1} H = I$, and $S V = Y$.", Identity(using=(INVERSE, EQUAL_LABELS))),
     ),
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy as sp
 
-from proofs.checks import Certificate, FiniteCases, Identity
+from proofs.checks import Certificate, FiniteCases, Identity, Result
 from proofs.derivation import PAPER, Derivation, Excerpt, Hypothesis, Part, Step, definition
 from proofs.derivations import attention_as_assignment as assignment
 from proofs.derivations import centroid_by_attention as centroid
@@ -34,7 +34,7 @@ POINTS = Part(
         Step(
             assignment.BLOCK.steps[-1].after,
             "Self-attention returns the old labels, $E Y = Y$, and they cancel.",
-            Identity(using=(ASSIGNMENT.fact(assignment.SELF),)),
+            Result(result=ASSIGNMENT.fact(assignment.BLOCK)),
             code=(Excerpt(distance_circuit, "points_block ="),),
         ),
     ),

@@ -141,5 +141,7 @@ def test_families_are_equal_when_their_members_are():
             Families(index=j, check=Identity(using=(premise,))).prove(claim)
     with pytest.raises(NotProved, match="another meaning"):
         Families(index=one, check=Identity(using=(members,))).prove(claim)
+    with pytest.raises(NotProved, match="another meaning"):  # a case that is about one member
+        Families(index=j, check=Identity(using=(members,))).prove(claim, [eq(j, 1)])
     with pytest.raises(NotProved, match="two families"):
         Families(index=j, check=Identity(using=(members,))).prove(eq(one + 1, two + 1))
