@@ -6,7 +6,6 @@ Chromium; where there is none, these tests are skipped, and those of `test_links
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
@@ -35,7 +34,6 @@ PATH = next(filter(None, map(shutil.which, CHROMIUM)), None)
 if PATH is None:
     pytest.skip(f"no Chromium: {UNCHECKED}", allow_module_level=True)
 
-SCHEMES = ("light", "dark")
 SCREEN: ViewportSize = {"width": 1280, "height": 900}
 # A4 less margins of 1 cm, at 96 pixels to the inch.
 PAPER: ViewportSize = {"width": 718, "height": 1047}
@@ -45,8 +43,9 @@ QUESTIONS = {
     "external": "requests that leave this machine",
     "logged": "errors and warnings of the console, and files that are missing",
     "raw TeX": "TeX that a reader would see, folded or not",
-    "faint": "text whose contrast with what is behind it is under 4.5, or 3 where it is large",
-    "faint on paper": "the same in print, where backgrounds are left out",
+    "faint in light": "text whose contrast to what is behind it is under 4.5, or 3 where large",
+    "faint in dark": "the same in the other scheme",
+    "faint on paper": "the same in print, from either scheme; backgrounds are left out",
     "cut": "formulas, programs, tables and figures that A4 would cut, and what stays folded",
 }
 
@@ -66,17 +65,13 @@ def browser() -> Iterator[Browser]:
 class Visitor:
     """A page of the browser that notes what goes wrong, and reaches nothing but this machine."""
 
-    def __init__(self, browser: Browser, scheme: str = "light") -> None:
+    def __init__(self, browser: Browser) -> None:
         self.context: BrowserContext = browser.new_context(
-            color_scheme="dark" if scheme == "dark" else "light",
-            viewport=SCREEN,
-            reduced_motion="reduce",
-            service_workers="block",
+            viewport=SCREEN, reduced_motion="reduce", service_workers="block"
         )
         self.loading: list[str] = []
         self.logged: list[str] = []
         self.context.add_init_script(path=Path(__file__).with_name("survey.js"))
-        self.context.route(EXTERNAL, lambda route: route.abort())
         self.context.on("request", lambda request: self.note_request(request.url))
         self.context.on("requestfailed", lambda r: self.note_failure(r.url, r.failure or ""))
         self.page: Page = self.context.new_page()
@@ -104,24 +99,29 @@ class Visitor:
     def ask(self, question: str) -> Any:
         return self.page.evaluate(f"survey.{question}")
 
-    @contextlib.contextmanager
-    def on_paper(self) -> Iterator[None]:
-        self.page.set_viewport_size(PAPER)
-        self.page.emulate_media(media="print")
-        self.page.evaluate("dispatchEvent(new Event('beforeprint'))")  # the theme unfolds proofs
-        yield
-        self.page.evaluate("dispatchEvent(new Event('afterprint'))")
-        self.page.emulate_media(media="screen")
-        self.page.set_viewport_size(SCREEN)
+    def fold(self, is_open: bool) -> None:
+        script = "(all, open) => all.forEach(details => details.open = open)"
+        self.page.eval_on_selector_all("details", script, is_open)
 
     def survey(self, file: Path) -> dict[str, list[str]]:
-        """All that is asked of one page in one scheme."""
+        """All questions for one page. The scheme changes while it is open, as it may at dusk."""
+        page = self.page
+        page.goto("about:blank")
+        page.emulate_media(media="screen", color_scheme="light")
+        page.set_viewport_size(SCREEN)
         self.open(file)
-        self.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-        found = {"raw TeX": self.ask("rawTex()"), "faint": self.ask("faint(false)")}
-        self.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = false)")
-        with self.on_paper():
-            found |= {"cut": self.ask("cut()"), "faint on paper": self.ask("faint(true)")}
+        self.fold(True)
+        found = {"raw TeX": self.ask("rawTex()"), "faint in light": self.ask("faint(false)")}
+        page.emulate_media(color_scheme="dark")
+        found["faint in dark"] = self.ask("faint(false)")
+
+        self.fold(False)
+        page.set_viewport_size(PAPER)
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")  # the theme unfolds proofs
+        found |= {"cut": self.ask("cut()"), "faint on paper": self.ask("faint(true)")}
+        page.emulate_media(color_scheme="light")
+        found["faint on paper"] += self.ask("faint(true)")
         return found | {"external": [*self.loading], "logged": [*self.logged]}
 
 
@@ -139,23 +139,27 @@ def pages(site: Path) -> dict[str, Path]:
     return found
 
 
+# Two surveys, so that two workers share the work.
+GROUPS = ("text", "api")
+
+
 @pytest.fixture
 def surveys(browser: Browser, site: Path, once: Once) -> Callable[[str], dict[str, Findings]]:
-    """By scheme: what was found, by question and by page. Pages without findings are left out."""
+    """By group of pages: what was found, by question and by page, where anything was."""
 
-    def make(scheme: str, output: Path) -> None:
-        visitor = Visitor(browser, scheme)
-        found: dict[str, Findings] = {}
+    def make(group: str, output: Path) -> None:
+        visitor = Visitor(browser)
+        found: dict[str, Findings] = {question: {} for question in QUESTIONS}
         for name, file in pages(site).items():
-            for question, lines in visitor.survey(file).items():
-                found.setdefault(question, {})
-                if lines:
-                    found[question][name] = lines
+            if name.startswith("api/") == (group == "api"):
+                for question, lines in visitor.survey(file).items():
+                    if lines:
+                        found[question][name] = lines
         visitor.context.close()
         output.write_text(json.dumps(found), encoding="utf-8")
 
-    def get(scheme: str) -> dict[str, Findings]:
-        return json.loads(once(f"survey-{scheme}", partial(make, scheme)).read_text("utf-8"))
+    def get(group: str) -> dict[str, Findings]:
+        return json.loads(once(f"survey-{group}", partial(make, group)).read_text("utf-8"))
 
     return get
 
@@ -164,22 +168,22 @@ def listed(found: Findings) -> str:
     return "\n".join(f"{page}: {line}" for page, lines in found.items() for line in lines)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_page(
-    surveys: Callable[[str], dict[str, Findings]], question: str, scheme: str
+    surveys: Callable[[str], dict[str, Findings]], question: str, group: str
 ) -> None:
     """No page has anything of the kind."""
-    found = surveys(scheme)[question]
+    found = surveys(group)[question]
     assert not found, listed(found)
 
 
-def test_colours_follow_the_system(browser: Browser, site: Path) -> None:
-    for scheme, expected in zip(SCHEMES, ("default", "slate"), strict=True):
-        visitor = Visitor(browser, scheme)
-        visitor.open(site / "index.html")
-        assert visitor.page.locator("body").get_attribute("data-md-color-scheme") == expected
-        visitor.context.close()
+def test_pages_load_in_the_dark(site: Path, visitor: Visitor) -> None:
+    visitor.page.emulate_media(color_scheme="dark")
+    for file in typical_pages(site):
+        visitor.open(file)
+        shown = visitor.page.locator("body").get_attribute("data-md-color-scheme")
+        assert (shown, visitor.loading, visitor.logged) == ("slate", [], [])
 
 
 def test_a_page_prints(visitor: Visitor, site: Path, tmp_path: Path) -> None:
@@ -353,6 +357,9 @@ def prober(browser: Browser) -> Iterator[Visitor]:
 WIDE = "<article><div class=katex-display style='overflow: auto'><div style='width: {}px'>x</div>"
 DRAWN = "<svg role=img><rect width=90 height=40 fill='#{}'/><text y=20 fill='#333'>drawn</text>"
 
+FAINT = "faint in light"
+DARK = "<style>@media {} and (prefers-color-scheme: dark) {{ p {{ color: #ccc }} }}</style><p>night"
+
 
 @pytest.mark.parametrize(
     ("html", "question", "expected"),
@@ -369,19 +376,23 @@ DRAWN = "<svg role=img><rect width=90 height=40 fill='#{}'/><text y=20 fill='#33
         (r"<title>\alpha</title>", "raw TeX", r"\alpha"),
         (r"<details>\begin{align}</details>", "raw TeX", r"\begin"),
         (r"<code>\frac $x$</code> costs $5", "raw TeX", None),
-        ("<p style='color: #888'>grey</p>", "faint", "p: #888888 on #ffffff, 3.54: grey"),
-        ("<p style='color: #666'>grey</p>", "faint", None),
-        ("<h1 style='color: #888; font-size: 32px'>grey</h1>", "faint", None),
-        ("<p style='opacity: 0.5'>half</p>", "faint", "#808080 on #ffffff"),
-        ("<p style='opacity: 0'>hidden</p>", "faint", None),
-        ("<p style='background: #000c'>dark</p>", "faint", "#000000 on #333333"),
-        ("<details><p style='color: #888'>folded</p></details>", "faint", "folded"),
-        ("<input style='font-size: 14px' placeholder='Search'>", "faint", None),
-        ("<style>::placeholder { color: #aaa }</style><input placeholder=Find>", "faint", "Find"),
-        (DRAWN.format("555"), "faint", "text: #333333 on #555555"),
-        (DRAWN.format("eee"), "faint", None),
+        ("<p style='color: #888'>grey</p>", FAINT, "p: #888888 on #ffffff, 3.54: grey"),
+        ("<p style='color: #666'>grey</p>", FAINT, None),
+        ("<h1 style='color: #888; font-size: 32px'>grey</h1>", FAINT, None),
+        ("<p style='opacity: 0.5'>half</p>", FAINT, "#808080 on #ffffff"),
+        ("<p style='opacity: 0'>hidden</p>", FAINT, None),
+        ("<p style='background: #000c'>dark</p>", FAINT, "#000000 on #333333"),
+        ("<details><p style='color: #888'>folded</p></details>", FAINT, "folded"),
+        ("<input style='font-size: 14px' placeholder='Search'>", FAINT, None),
+        ("<style>::placeholder { color: #aaa }</style><input placeholder=Q>", FAINT, "Q"),
+        (DRAWN.format("555"), FAINT, "text: #333333 on #555555"),
+        (DRAWN.format("eee"), FAINT, None),
         ("<p style='background: #000; color: #fff'>ink</p>", "faint on paper", "ink"),
-        ("<p style='background: #000; color: #fff'>ink</p>", "faint", None),
+        ("<p style='background: #000; color: #fff'>ink</p>", FAINT, None),
+        (DARK.format("all"), FAINT, None),
+        (DARK.format("all"), "faint in dark", "p: #cccccc on #ffffff, 1.61: night"),
+        (DARK.format("all"), "faint on paper", "night"),
+        (DARK.format("screen"), "faint on paper", None),
         (WIDE.format(900), "cut", "div.katex-display by"),
         (WIDE.format(500), "cut", None),
         ("<article><pre>" + "word " * 200 + "</pre>", "cut", "pre by"),
@@ -400,14 +411,6 @@ def test_what_is_wrong_is_found(
         assert lines == []
     else:
         assert any(expected in line for line in lines), lines
-
-
-def test_a_dark_page_is_surveyed_in_the_dark(browser: Browser, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    page.write_text("<style>@media (prefers-color-scheme: dark) { p { color: #ccc } }</style><p>x")
-    found = {scheme: Visitor(browser, scheme).survey(page)["faint"] for scheme in SCHEMES}
-    assert found["light"] == []
-    assert found["dark"] == ["p: #cccccc on #ffffff, 1.61: x"]
 
 
 @pytest.mark.parametrize(
