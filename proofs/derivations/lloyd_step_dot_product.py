@@ -128,10 +128,19 @@ SCORES = definition(
     dot_product,
     forall=(j,),
 )
-ABOVE = definition(above[j, l], when(S[j] > S[l]), "Center $j$ scores more than center $l$.")
-LEVEL = definition(level[j, l], when(S[j] >= S[l]), "Center $j$ scores no less than center $l$.")
-NEARER = definition(nearer[j, l], when(D[j] < D[l]), "Center $j$ is nearer than center $l$.")
-AS_NEAR = definition(as_near[j, l], when(D[j] <= D[l]), "Center $j$ is no farther than center $l$.")
+_pairs = {"forall": (j, l)}
+ABOVE = definition(
+    above[j, l], when(S[j] > S[l]), "Center $j$ scores more than center $l$.", **_pairs
+)
+LEVEL = definition(
+    level[j, l], when(S[j] >= S[l]), "Center $j$ scores no less than center $l$.", **_pairs
+)
+NEARER = definition(
+    nearer[j, l], when(D[j] < D[l]), "Center $j$ is nearer than center $l$.", **_pairs
+)
+AS_NEAR = definition(
+    as_near[j, l], when(D[j] <= D[l]), "Center $j$ is no farther than center $l$.", **_pairs
+)
 _scores = (SCORES, SCORES.at({j: l}))
 
 

@@ -2,11 +2,14 @@
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.strategies import lattice_problems, regular_problems
-from reference import distance_circuit, dot_product_circuit, exact
+from reference import distance_circuit, dot_product_circuit, exact, lloyd_step
+
+pytestmark = [pytest.mark.claim("equivariance", "exact")]
 
 
 def layer(points, centers):
@@ -62,3 +65,32 @@ def test_with_a_tie_relabelling_changes_the_step():
     points, centers = exact([[0], [1], [2]]), exact([[0], [2]])
     assert layer(points, centers)[1].tolist() == [[Fraction(1, 2)], [2]]
     assert layer(points, centers[::-1])[1].tolist() == [[Fraction(3, 2)], [0]]
+
+
+@given(problem=lattice_problems(weighted=True), data=st.data())
+def test_weighted_points_may_be_permuted_in_the_classical_step_and_in_the_circuit(problem, data):
+    points, centers, weights = problem
+    order = data.draw(st.permutations(range(len(points))))
+    labels, moved = lloyd_step(points, centers, weights)
+    again = lloyd_step(points[order], centers, weights[order])
+    assert again[0].tolist() == labels[order].tolist()
+    assert again[1].tolist() == moved.tolist()
+    circuit = dot_product_circuit(points.shape[1], len(centers))
+    run = circuit.run(points[order], centers, 1, weights=weights[order])
+    assert run.labels.tolist() == labels[order].tolist()
+    assert run.centers.tolist() == moved.tolist()
+
+
+@given(problem=lattice_problems(weighted=True), data=st.data())
+def test_the_classical_step_may_be_reflected_and_scaled(problem, data):
+    """Squares 1 - 2 u u^T / u.u reflect at a plane with the rational normal u."""
+    points, centers, weights = problem
+    d = points.shape[1]
+    normal = exact(data.draw(st.lists(st.integers(-3, 3), min_size=d, max_size=d).filter(any)))
+    mirror = exact([[int(i == j) for j in range(d)] for i in range(d)])
+    mirror = mirror - 2 * normal[:, None] * normal[None, :] / (normal * normal).sum()
+    scale = data.draw(st.fractions("1/7", 7, max_denominator=7))
+    labels, moved = lloyd_step(points, centers, weights)
+    turned = lloyd_step(scale * (points @ mirror), scale * (centers @ mirror), weights)
+    assert turned[0].tolist() == labels.tolist()
+    assert turned[1].tolist() == (scale * (moved @ mirror)).tolist()

@@ -156,3 +156,22 @@ def test_an_entry_has_a_value_for_all_its_indices_or_for_none():
         part.fact.at({x[index]: index + 1})
     other = sp.IndexedBase("y", real=True)
     assert part.fact.at({x: other}).relation == eq(sp.Sum(other[index], (index, 1, 1)), other[1])
+
+
+def test_a_positive_factor_keeps_signs():
+    """a^2 x < a^2 y is decided by x < y for a > 0; for a that may be negative a x < a y is not."""
+    a, x, y = sp.Symbol("a", positive=True), *sp.symbols("x y", real=True)
+
+    def indicator(condition):
+        return sp.Piecewise((1, condition), (0, True))
+
+    check = SignCases(split=(x - y,))
+    check.prove(eq(indicator(a**2 * x < a**2 * y), indicator(x < y)))
+    check.prove(eq(indicator(-a * x < -a * y), indicator(x > y)))
+    with pytest.raises(NotProved):
+        check.prove(eq(indicator(-a * x < -a * y), indicator(x < y)))
+    with pytest.raises(NotProved):
+        check.prove(eq(indicator(z * x < z * y), indicator(x < y)))
+    weak = sp.Symbol("a", nonnegative=True)
+    with pytest.raises(NotProved):
+        check.prove(eq(indicator(weak * x < weak * y), indicator(x < y)))
