@@ -7,6 +7,7 @@ features:
     squared distance, by differences    gamma_{d+2} ||x - c||^2
     squared distance, expanded          gamma_{d+4} (||x|| + ||c||)^2
     score x.c - ||c||^2/2               gamma_{2d+1} (||x|| ||c|| + ||c||^2/2)
+    what underflow adds to a score      (4d + 2) times the smallest normal number
     mean of m members                   gamma_{2m+4} mean|x|
 
 A label is certain when its margin exceeds the bounds of the two scores that decide it.
@@ -86,6 +87,25 @@ def dot_score_error(norm_x: Any, norm_c: Any, d: Any, u: Any) -> Any:
         True
     """
     return gamma_n(2 * d + 1, u) * (norm_x * norm_c + norm_c**2 / 2)
+
+
+def underflow_error(d: Any, tiny: Any) -> Any:
+    """What underflow may add to the rounding error of a score over d features.
+
+    An operation whose result is below the smallest normal number ``tiny`` loses at most that number
+    (where results are flushed to zero; with gradual underflow far less). In x.c - ||c||^2/2 the d
+    squares and d - 1 additions of ||c||^2 count half, the halving, d + 1 products and d additions
+    in full: 3d + 3/2 losses, each times at most 1 + gamma_{2d+1} <= 4/3.
+
+    Args:
+        d: the number of features, (2d + 1) u <= 1/4.
+        tiny: the smallest positive normal number.
+
+    Example:
+        >>> underflow_error(1, Fraction(1, 2**126)) == Fraction(6, 2**126)
+        True
+    """
+    return (4 * d + 2) * tiny
 
 
 def mean_error(mean_size: Any, m: Any, u: Any) -> Any:
@@ -268,7 +288,9 @@ def distance_rounding_bound(
     d, u = x.shape[1], unit_roundoff(dtype)
     if form == "expanded":
         norm_x, norm_c = row_norms(x), row_norms(c)
-        return expanded_error(norm_x[:, None], norm_c[None, :], d, u) + _underflow(d, dtype)
+        # Three dot products, one of them doubled: 8d - 1 losses.
+        lost = 3 * _underflow(d, dtype)
+        return expanded_error(norm_x[:, None], norm_c[None, :], d, u) + lost
     return difference_error(-negative_squared_distance(x, c), d, u) + _underflow(d, dtype)
 
 
@@ -881,8 +903,8 @@ def row_norms(rows: Numeric[Array, "n d"]) -> Real[Array, " n"]:
 
 
 def _underflow(d: int, dtype: Any) -> float:
-    """What 2d + 2 products may lose when they underflow (to zero at worst)."""
+    """``underflow_error`` in the working dtype; 0 for exact rationals."""
     dtype = np.dtype(dtype)
     if dtype == object:
         return 0.0
-    return (2 * d + 2) * float(np.finfo(np.result_type(dtype, np.float32)).tiny)
+    return float(underflow_error(d, float(np.finfo(np.result_type(dtype, np.float32)).tiny)))
