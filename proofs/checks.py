@@ -407,7 +407,8 @@ class Families(Check):
     """Two families of numbers are equal when all their members are.
 
     The claim is ``a = b`` for names a and b of families, as a set of centers is one; ``check``
-    shows ``a_j = b_j`` for a j that nothing is known about but what holds for all members.
+    shows ``a_j = b_j`` for a j that nothing is known about but what holds for all members. (What a
+    premise assumes about j is read as assumed for each member.)
 
     Attributes:
         index: j.
@@ -866,6 +867,7 @@ class SignCases(Check):
     def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
         """Raise ``NotProved`` if a case is neither closed nor impossible."""
         known = [*given, *(p.relation for p in self.using if p.relation is not None)]
+        _not_bound(self.split, [claim, *known])
         total = NOTHING
         for signs in product((-1, 0, 1), repeat=len(self.split)):
             facts = [_fact(e, s) for e, s in zip(self.split, signs, strict=True)]
@@ -885,6 +887,14 @@ class SignCases(Check):
                 raise NotProved(f"in the case {pattern}: {error}") from error
             total += Outcome(0, 1, 0)
         return total
+
+
+def _not_bound(split: Iterable[Any], relations: Iterable[Relation]) -> None:
+    """Refuse cases of x_i where sums run over i: a case knows one x_i, a sum has them all."""
+    free = {symbol for expression in split for symbol in sp.sympify(expression).free_symbols}
+    for relation in relations:
+        if captured := free & relation.bound_symbols:
+            raise NotProved(f"cases of {captured}, which is bound in {relation}")
 
 
 def _fact(expression: Any, sign: int) -> Relation:
@@ -1039,6 +1049,7 @@ class FiniteCases(Check):
     def prove(self, claim: Relation, given: Sequence[Relation] = ()) -> Outcome:
         """Raise ``NotProved`` with the case that is not closed."""
         known = [*given, *(p.relation for p in self.using if p.relation is not None)]
+        _not_bound(self.values, [claim, *known])
         total = NOTHING
         for case in self.cases():
             check = self.check if isinstance(self.check, Check) else self.check(case)
@@ -1093,4 +1104,13 @@ class Induction(Check):
                 raise NotProved(
                     f"the {name} of the induction says {premise.relation}, not {relation}"
                 )
+        self._holds_for_every_step(claim)
         return Outcome(3)
+
+    def _holds_for_every_step(self, claim: Relation) -> None:
+        """Refuse a step that rests on what was assumed for one t only, but for the hypothesis."""
+        for premise in (self.base, self.step):
+            for need in premise.requirements() if hasattr(premise, "requirements") else ():
+                origin = getattr(need, "origin", need)
+                if origin != self.hypothesis and hasattr(origin, "forall"):
+                    _free_of(origin, self.variable, claim)

@@ -102,6 +102,7 @@ NOT_EMPTY = Hypothesis(
     gt(weight(NOW), 0),
     "Distance circuit: no cluster is empty in any step, and no point is equally near to two "
     "centers, so that the labels $a(c(t))_i$ are those of the claim on one layer.",
+    (t,),
 )
 NEXT = definition(
     sp.IndexedBase(circuit(t + 1))[j],

@@ -8,6 +8,7 @@ from proofs.checks import (
     Families,
     FiniteCases,
     Identity,
+    Induction,
     Integral,
     NotProved,
     SignCases,
@@ -145,3 +146,25 @@ def test_families_are_equal_when_their_members_are():
         Families(index=j, check=Identity(using=(members,))).prove(claim, [eq(j, 1)])
     with pytest.raises(NotProved, match="two families"):
         Families(index=j, check=Identity(using=(members,))).prove(eq(one + 1, two + 1))
+
+
+def test_an_induction_rests_on_no_hypothesis_about_one_step():
+    t = sp.Symbol("t", integer=True, nonnegative=True)
+    x = sp.Function("x", real=True)
+    so_far = Hypothesis("so far", eq(x(t), 0))
+    start = definition(x(0), 0, "start")
+
+    def proof(growth):
+        grows = Part(
+            title="next",
+            start=x(t + 1),
+            steps=(Step(sp.Integer(0), "", Identity(using=(growth, so_far))),),
+            assuming=(so_far,),
+        )
+        return Induction(variable=t, base=start, step=grows.fact, hypothesis=so_far)
+
+    always = Hypothesis("growth", eq(x(t + 1), 2 * x(t)), forall=(t,))
+    once = Hypothesis("growth", eq(x(t + 1), 2 * x(t)))
+    assert proof(always).prove(eq(x(t), 0)).identities == 3
+    with pytest.raises(NotProved, match="growth depends on t"):
+        proof(once).prove(eq(x(t), 0))
