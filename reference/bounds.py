@@ -450,8 +450,12 @@ def softmax_center_error(
 
         lambda = [(n - m) exp(-g (1 - eps)) + exp(-g/2) + (k - 1) exp(-g)] exp(g h) / m
 
-    and within them it differs from uniform by at most 1 - exp(-g h) in total variation. Values lie
-    within one diameter: the error is at most diameter * (lambda + 1 - exp(-g h)).
+    and within them it differs from uniform in total variation by at most
+
+        tau = (1 - exp(-g h / 2)) / (1 + exp(-g h / 2))
+
+    as the weights of two members differ by a factor of at most exp(g h); no smaller number will do.
+    Values lie within one diameter: the error is at most diameter * (lambda + tau).
 
     Args:
         total: n, the weight of all points.
@@ -476,7 +480,8 @@ def softmax_center_error(
     eps = label_leak(k, margin, assignment_gamma, exp)
     h = eps * code_range
     outside = (total - members) * exp(-g * (1 - eps)) + exp(-g / 2) + (k - 1) * exp(-g)
-    return diameter * (outside * exp(g * h) / members + (1 - exp(-g * h)))
+    within = (1 - exp(-g * h / 2)) / (1 + exp(-g * h / 2))
+    return diameter * (outside * exp(g * h) / members + within)
 
 
 def softmax_weight_error(keys: Any, u: Any) -> Any:

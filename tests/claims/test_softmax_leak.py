@@ -7,11 +7,20 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from benchmarks.tightness import (
+    Wide,
+    center_cases,
+    extended,
+    layer_offset,
+    leak_cases,
+    summary,
+)
 from oracle.acceptance import Verdict, judge_run, promise_of
 from oracle.strategies import float_problems, lattice_problems, regular_problems
 from reference import dot_product_circuit, lloyd, lloyd_step, softmax
 from reference.bounds import (
     diameter_bound,
+    dot_score_rounding_bound,
     gamma_n,
     margins,
     required_gamma,
@@ -23,6 +32,8 @@ from reference.bounds import (
     unit_roundoff,
 )
 from reference.codes import code_strength, make_codes
+
+pytestmark = [pytest.mark.claim("softmax_leak", "bounded")]
 
 
 def soft_circuit(d, k, assignment_gamma, gather_gamma, codes="one_hot"):
@@ -167,3 +178,98 @@ def test_softmax_splits_a_tie():
     points, centers = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [2.0]])
     trace = soft_circuit(1, 2, 1e3, 60.0).run(points, centers, 1, trace=True).trace[0]
     assert trace["assign"].weights[1].tolist() == [0.5, 0.5]
+
+
+# --- extended precision ---------------------------------------------------------------------------
+
+needs_extended_precision = pytest.mark.skipif(
+    not extended(), reason="NumPy's longdouble is no wider than float64 here"
+)
+
+
+def report(record_property, name, cases):
+    """Every case within its bound; how near they come goes into the test's properties."""
+    assert np.finfo(cases.actual.dtype).nmant > 52
+    assert cases.bound.dtype == cases.actual.dtype == Wide
+    found = summary(name, cases)
+    for key, value in found._asdict().items():
+        record_property(f"{name} {key}", value)
+    assert found.violations == 0
+    assert found.cases >= 100_000
+    assert found.telling >= 30_000
+    return found
+
+
+@needs_extended_precision
+def test_the_leak_in_extended_precision(record_property):
+    """Rows with several maxima, with a single key, with gaps near 0 and gamma tiny or huge."""
+    found = report(record_property, "leak", leak_cases(100_000, seed=1))
+    assert found.largest > 0.999  # sharp: attained in the limit by equal gaps
+    assert found.median > 0.3
+
+
+@needs_extended_precision
+def test_the_error_of_one_layer_in_extended_precision(record_property):
+    """One center, one point a cluster, small clusters among many points, near ties, weights."""
+    found = report(record_property, "center", center_cases(100_000, seed=1))
+    assert found.largest > 0.99
+
+
+@pytest.mark.parametrize("codes", ["one_hot", "signed_binary"])
+@given(
+    problem=regular_problems(steps=1) | regular_problems(steps=1, weighted=True),
+    assignment_gamma=st.floats(0.5, 60),
+    gather_gamma=st.floats(0.5, 60),
+)
+def test_the_cases_are_layers_of_the_circuit(problem, assignment_gamma, gather_gamma, codes):
+    """What the cases are made with is what the reference computes, up to its rounding."""
+    points, centers = problem.points.astype(float), problem.centers.astype(float)
+    weights = np.ones(len(points)) if problem.weights is None else problem.weights.astype(float)
+    circuit = soft_circuit(points.shape[1], len(centers), assignment_gamma, gather_gamma, codes)
+    moved = circuit.run(points, centers, 1, weights=weights).centers
+    expected = lloyd_step(points, centers, weights)[1]
+    wide = [np.asarray(array, Wide)[None] for array in (points, weights, centers)]
+    gammas = [np.array([gamma], Wide) for gamma in (assignment_gamma, gather_gamma)]
+    offset = layer_offset(*wide, *gammas, codes)[0]
+    # Scores round, too: label weights by a factor, and with them the scores of the gather head.
+    factor = math.expm1(
+        4 * assignment_gamma * dot_score_rounding_bound(points, centers, float).max()
+    )
+    shift = 2 * gather_gamma * code_strength(make_codes(codes, len(centers))) * factor
+    room = diameter_bound(points, centers) * math.expm1(shift)
+    room += rounding_of(points, centers, codes, gather_gamma)
+    assert (np.abs(moved - expected - offset.astype(float)) <= room).all()
+
+
+def test_two_values_attain_the_bound_within_a_cluster():
+    """A share theta/(1 + theta) at one end, weighing 1, the others at the other end, theta^2.
+
+    In whole numbers: theta = 1/3, so that one member in four weighs 1 and three weigh 1/9. Their
+    mean moves from 1/4 to (1/4)/(1/4 + 3/4/9) = 3/4: by (1 - 1/3)/(1 + 1/3) = 1/2.
+    """
+    bound = softmax_center_error(
+        total=4,
+        members=4,
+        k=2,
+        margin=2.0,
+        diameter=1.0,
+        assignment_gamma=math.log(2),  # eps = 1/2
+        gather_gamma=4 * math.log(3),  # so that exp(-g eps / 2) = 1/3
+        code_range=1,
+        exp=math.exp,
+    )
+    outside = 3.0**-2 + 3.0**-4  # the sink and another center
+    assert bound == pytest.approx(1 / 2 + outside * 9 / 4, rel=1e-14)
+
+
+# What a wrong bound would look like: each of these is exceeded by some case.
+
+
+@needs_extended_precision
+@pytest.mark.parametrize(
+    ("draw", "part"), [(leak_cases, 0.9), (center_cases, 0.9)], ids=["leak", "center"]
+)
+def test_a_smaller_bound_is_exceeded(draw, part):
+    cases = draw(2000, 0)
+    assert cases.violations() == 0
+    assert cases._replace(bound=Wide(part) * cases.bound).violations() > 0

@@ -186,8 +186,8 @@ def test_scalar_formulas() -> None:
 
 # --- the scalar formulas on symbols ---------------------------------------------------------------
 
-# Each formula, with numbers on which floats do not round as long as the exponential is 2^x. The
-# number of features, d, is an integer throughout.
+# Each formula, with numbers that make all exponents whole where the exponential is 2^x. The number
+# of features, d, is an integer throughout.
 FORMULAS: dict[str, tuple[Callable[..., Any], dict[str, Any], tuple[str, ...]]] = {
     "gamma_n": (gamma_n, {"n": 16, "u": 1 / 32}, ()),
     "difference_error": (difference_error, {"squared_distance": 9, "d": 14, "u": 1 / 32}, ()),
@@ -204,7 +204,7 @@ FORMULAS: dict[str, tuple[Callable[..., Any], dict[str, Any], tuple[str, ...]]] 
             "margin": 2,
             "diameter": 2.5,
             "assignment_gamma": 3,
-            "gather_gamma": 8,
+            "gather_gamma": 16,
             "code_range": 1,
         },
         ("exp",),
@@ -240,12 +240,14 @@ def test_formulas_run_on_symbols(name: str) -> None:
     assert float(expression.subs(values).evalf(50)) == float(precise)
 
     by_symbols = {"exp": lambda x: sympy.Integer(2) ** x, "sqrt": sympy.sqrt}
-    by_floats = {"exp": lambda x: 2.0**x, "sqrt": math.sqrt}
+    by_fractions = {"exp": lambda x: Fraction(2) ** x, "sqrt": lambda x: Fraction(math.sqrt(x))}
+    fractions = {key: Fraction(value) for key, value in numbers.items()} | features
     exactly, found = (
         formula(**arguments, **{key: elementary[key] for key in functions})
-        for arguments, elementary in ((symbols, by_symbols), (numbers, by_floats))
+        for arguments, elementary in ((symbols, by_symbols), (fractions, by_fractions))
     )
-    assert sympy.Rational(found) == exactly.subs(values)
+    assert type(found) is Fraction
+    assert sympy.Rational(found.numerator, found.denominator) == exactly.subs(values)
 
 
 def test_softmin_gap_runs_on_symbols() -> None:
