@@ -146,14 +146,14 @@ def test_a_result_is_a_premise():
 
 
 def test_an_entry_has_a_value_for_all_its_indices_or_for_none():
-    """The sum over x_l with one term is x_1; with x_l = l + 1 put in, it is 2, not x_1."""
+    """The sum over x_l with one term is x_1; with x_l = 2 put in, it is 2, not x_1."""
     x = sp.IndexedBase("x", real=True)
     index = sp.Symbol("l", integer=True)
     total = sp.Sum(x[index], (index, 1, 1))
     part = Part(title="One term", start=total, steps=(Step(x[1], "", Evaluate()),))
     part.steps[0].check.prove(eq(total, x[1]))
     with pytest.raises(ValueError, match="has none"):
-        part.fact.at({x[index]: index + 1})
+        part.fact.at({x[index]: 2})
     other = sp.IndexedBase("y", real=True)
     assert part.fact.at({x: other}).relation == eq(sp.Sum(other[index], (index, 1, 1)), other[1])
 
