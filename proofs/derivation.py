@@ -16,7 +16,7 @@ assumptions of the symbols; those in words must be hypotheses here, too.
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -330,6 +330,13 @@ def _requirements(part: Part) -> tuple[Premise, ...]:
     return tuple(p for p in needed if p not in discharged)
 
 
+def _leaves(premise: Premise) -> set[Premise]:
+    """The hypotheses and definitions that a premise rests on."""
+    if isinstance(premise, Fact):
+        return {leaf for inner in premise.part.premises() for leaf in _leaves(inner)}
+    return {_origin(premise)}
+
+
 def _origin(premise: Premise) -> Premise:
     return premise.origin if isinstance(premise, Instance) else premise
 
@@ -348,10 +355,23 @@ def _at_values(premise: Premise, values: Mapping[Any, Any]) -> Premise:
     return replace(premise, relation=premise.relation.substitute(free))
 
 
-def _whole(name: str, relation: Relation | None, symbols: Iterable[Any]) -> None:
-    """Refuse to replace x_i where x occurs with another index, too: x_j would stay behind."""
+def _whole(name: str, relation: Relation | None, values: Mapping[Any, Any]) -> None:
+    """Refuse to replace x_i where x occurs with another index, too: x_j would stay behind.
+
+    Nor may a value mention the index of a sum in the relation, which would capture it.
+    """
     if relation is None:
         return
+    symbols = [
+        s
+        for s in values
+        if replaced(relation.left, {s: values[s]}) != relation.left
+        or replaced(relation.right, {s: values[s]}) != relation.right
+    ]
+    mentioned = {s for x in symbols for s in sp.sympify(values[x]).free_symbols}
+    captured = relation.bound_symbols & (mentioned | set(symbols))
+    if captured:
+        raise ValueError(f"{name}: has sums or limits over {captured}, which a value mentions")
     for symbol in symbols:
         if isinstance(symbol, sp.Indexed):
             sides = (relation.left, relation.right)
@@ -467,6 +487,7 @@ class Derivation:
         proved: list[Part] = []
         for part in self.parts:
             part_relation = part.relation
+            self._no_capture(part)
             at_hand = self._known(part, proved)
             for number, (link, step) in enumerate(part.links, start=1):
                 where = f"{self.slug}, part {part.title!r}, step {number}"
@@ -514,6 +535,26 @@ class Derivation:
         idle = [part.title for part in self.parts if part.title not in used]
         if idle:
             raise NotProved(f"{self.slug}: parts that nothing rests on: {idle}")
+
+    def _no_capture(self, part: Part) -> None:
+        """Refuse what is assumed of one i in a part with sums over i, or limits in i."""
+        said = [link for link, _ in part.links]
+        said += [p.relation for p in part.premises() if p.relation is not None]
+        bound = {symbol for relation in said for symbol in relation.bound_symbols}
+        used = {leaf for p in part.premises() for leaf in _leaves(p)}
+        named = [d for d in self.definitions if d in used]
+        said_here: list[Hypothesis | Definition] = [*self.hypotheses, *part.assuming, *named]
+        for premise in said_here:
+            if premise.relation is None:
+                continue
+            free = premise.relation.free_symbols & bound - set(premise.forall)
+            if isinstance(premise, Definition):  # of a function, or of a family of numbers
+                free -= set(premise.relation.left.free_symbols)
+            if free:
+                raise NotProved(
+                    f"{self.slug}, part {part.title!r}: {premise.name!r} is said of one {free}, "
+                    "and the part has sums or limits over it; is it meant for all?"
+                )
 
     def _at_hand(
         self, premise: Premise, part: Part, proved: Sequence[Part], known: Set[Any]

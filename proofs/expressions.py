@@ -101,6 +101,11 @@ class Relation:
         flat = self.flipped
         return flat.right - flat.left
 
+    @property
+    def bound_symbols(self) -> set[Any]:
+        """All indices of sums and variables of limits in it."""
+        return bound_symbols(self.left) | bound_symbols(self.right)
+
     def substitute(self, values: Any) -> "Relation":
         """The relation with symbols replaced, all at once."""
         return Relation(replaced(self.left, values), self.operator, replaced(self.right, values))
@@ -109,6 +114,25 @@ class Relation:
     def free_symbols(self) -> set[Any]:
         """All symbols in it."""
         return set(self.left.free_symbols) | set(self.right.free_symbols)
+
+
+def bound_symbols(expression: Any) -> set[Any]:
+    """The indices of sums and products and the variables of limits in an expression.
+
+    What is known of a symbol of that name says nothing of them, unless it is known for all.
+
+    Example:
+        >>> i, n = sp.symbols("i n", integer=True)
+        >>> bound_symbols(n + sp.Sum(i, (i, 1, n)))
+        {i}
+    """
+    if isinstance(expression, sp.MatrixBase):
+        return {s for entry in expression for s in bound_symbols(entry)}
+    found = set()
+    for node in sp.sympify(expression).atoms(sp.Sum, sp.Product, sp.Limit):
+        limits = [node.args[1:]] if isinstance(node, sp.Limit) else node.limits
+        found |= {limit[0] for limit in limits}
+    return found
 
 
 def replaced(expression: Any, values: Any) -> Any:

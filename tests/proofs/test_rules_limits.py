@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from proofs.checks import (
     Certificate,
     Evaluate,
+    FiniteCases,
     Identity,
     Increasing,
     InLimit,
@@ -16,9 +17,10 @@ from proofs.checks import (
     NotProved,
     SignCases,
     Squeeze,
+    Termwise,
     impossible,
 )
-from proofs.derivation import Hypothesis, Part, Step, definition
+from proofs.derivation import OURS, Derivation, Hypothesis, Part, Step, definition
 from proofs.expressions import Relation, eq, ge, gt, le, lt
 from proofs.linear import nonnegative_solution
 
@@ -274,3 +276,94 @@ class TestLinearSystems:
         ]
         assert all(impossible(facts) for _ in range(20))
         assert not any(impossible(facts[:-1]) for _ in range(20))
+
+
+class TestBoundSymbols:
+    """What is known of one x_i says nothing of the x_i that a sum runs over."""
+
+    index = sp.Symbol("i", integer=True, positive=True)
+    length = sp.Symbol("n", integer=True, positive=True)
+    x = sp.IndexedBase("x", real=True)
+    total = sp.Sum(x[index], (index, 1, length))
+
+    def verify(self, hypothesis, step, start=None):
+        part = Part("sums", self.total if start is None else start, (step,))
+        Derivation(
+            slug="score_equivalence",
+            title="sums",
+            statement="sums",
+            source=OURS,
+            credit="",
+            parts=(part,),
+            concludes=(part,),
+            hypotheses=() if hypothesis is None else (hypothesis,),
+        ).verify()
+
+    @pytest.mark.parametrize("for_all", [True, False])
+    def test_an_equation_of_one_term(self, for_all):
+        one = Hypothesis("one", eq(self.x[self.index], 1), forall=(self.index,) if for_all else ())
+        step = Step(self.length, "", Identity(using=(one,)))
+        if for_all:
+            self.verify(one, step)
+        else:
+            with pytest.raises(NotProved, match="is it meant for all"):
+                self.verify(one, step)
+
+    @pytest.mark.parametrize("for_all", [True, False])
+    def test_a_bound_of_one_term(self, for_all):
+        small = Hypothesis(
+            "small", le(self.x[self.index], 1), forall=(self.index,) if for_all else ()
+        )
+        check = Certificate(terms=((1 - self.x[self.index],),), using=(small,))
+        step = Step(sp.Sum(1, (self.index, 1, self.length)), "", Termwise(check=check), "<=")
+        if for_all:
+            self.verify(small, step)
+        else:
+            with pytest.raises(NotProved, match="is it meant for all"):
+                self.verify(small, step)
+
+    def test_a_name_for_one_term(self):
+        """With a := x_i the sum of a over i is n x_i, not the sum of the x_i."""
+        a_ = sp.Symbol("a", real=True)
+        named = definition(a_, self.x[self.index], "one term")
+        part = Part(
+            "sums",
+            sp.Sum(a_, (self.index, 1, self.length)),
+            (Step(self.total, "", Identity(using=(named,))),),
+        )
+        wrong = Derivation(
+            slug="score_equivalence",
+            title="sums",
+            statement="sums",
+            source=OURS,
+            credit="",
+            parts=(part,),
+            concludes=(part,),
+            definitions=(named,),
+        )
+        with pytest.raises(NotProved, match="is it meant for all"):
+            wrong.verify()
+
+    def test_cases_of_one_term(self):
+        """x_i = 0 for one i does not make the sum 0."""
+        start = self.total * sp.Piecewise((1, sp.Eq(self.x[self.index], 0)), (0, True))
+        step = Step(sp.Integer(0), "", SignCases(split=(self.x[self.index],)))
+        with pytest.raises(NotProved, match="which is bound in"):
+            self.verify(None, step, start)
+
+    def test_values_of_an_index(self):
+        step = Step(sp.Integer(0), "", FiniteCases(values={self.index: (1, 2)}))
+        with pytest.raises(NotProved, match="which is bound in"):
+            self.verify(None, step)
+
+    def test_a_value_that_mentions_the_index(self):
+        """From a n = sum of a over i, with a = x_i, would follow n x_i = sum of the x_i."""
+        a_ = sp.Symbol("a", real=True)
+        fact = Part(
+            "constant",
+            a_ * self.length,
+            (Step(sp.Sum(a_, (self.index, 1, self.length)), ""),),
+        ).fact
+        with pytest.raises(ValueError, match="which a value mentions"):
+            fact.at({a_: self.x[self.index]})
+        fact.at({a_: self.x[1]})
