@@ -296,7 +296,8 @@ BASE = Part(
 
 NEXT_LAYER = Part(
     title="One more layer",
-    text="The bound of one layer, at the margin that is left.",
+    text="The bound of one layer, at the margin that is left. The layer's centers are mixtures of "
+    "points and centers, so that no distance among them is above $D$.",
     start=E[T + 1],
     assuming=(INDUCTION,),
     steps=(

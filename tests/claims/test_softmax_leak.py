@@ -1,6 +1,7 @@
 """Softmax at finite gamma: the leak, the error of one layer, and the gamma that bounds it."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -8,12 +9,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from benchmarks.tightness import (
+    BOUNDS,
     Wide,
     center_cases,
     extended,
     layer_offset,
     leak_cases,
+    main,
     summary,
+    tightness,
 )
 from oracle.acceptance import Verdict, judge_run, promise_of
 from oracle.strategies import float_problems, lattice_problems, regular_problems
@@ -273,3 +277,27 @@ def test_a_smaller_bound_is_exceeded(draw, part):
     cases = draw(2000, 0)
     assert cases.violations() == 0
     assert cases._replace(bound=Wide(part) * cases.bound).violations() > 0
+
+
+@needs_extended_precision
+def test_the_table_of_tightness_says_what_was_found(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["tightness", "--cases", "200", "--seed", "3"])
+    assert main() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"200 cases of each bound, {np.finfo(Wide).nmant + 1} bits of precision"
+    assert [line.split()[0] for line in lines[2:]] == list(BOUNDS)
+    found = tightness(200, seed=3)["center"]
+    assert lines[3].split()[1:] == [
+        str(found.telling),
+        "0",
+        f"{found.largest:.4f}",
+        f"{found.median:.4f}",
+    ]
+
+    def too_large(cases, seed):
+        drawn = center_cases(cases, seed)
+        return drawn._replace(actual=drawn.trivial, bound=drawn.trivial / 2)
+
+    monkeypatch.setitem(BOUNDS, "center", too_large)
+    assert main() == 1
+    assert capsys.readouterr().out.splitlines()[3].split()[2] == "200"
