@@ -492,4 +492,8 @@ would give.
         TRAJECTORY_DOT,
         READY,
     ),
+    limits="Everything holds for all sizes and any number of layers, one center and one feature at "
+    "a time. That the labels of a layer are those of Lloyd's step of the same centers is taken "
+    "from the claims on one layer, whose labels are read here as a function of the centers; so "
+    "is what two equal points read in a layer, which follows from their equal distances.",
 )
