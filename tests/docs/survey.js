@@ -199,5 +199,11 @@ window.survey = (() => {
     };
   }
 
-  return { faint, rawTex, cut, focus };
+  // The timeout is for a browser that shows no frames.
+  const nextFrame = () => new Promise((done) => {
+    requestAnimationFrame(() => setTimeout(done));
+    setTimeout(done, 2000);
+  });
+
+  return { nextFrame, faint, rawTex, cut, focus };
 })();

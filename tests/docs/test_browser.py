@@ -54,10 +54,12 @@ Findings = dict[str, list[str]]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-component-update"]
-    unresolved = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    switches = [
+        *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-component-update"),
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    ]
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=PATH, args=[*quiet, unresolved])
+        browser = playwright.chromium.launch(executable_path=PATH, args=switches)
         yield browser
         browser.close()
 
@@ -99,9 +101,10 @@ class Visitor:
     def ask(self, question: str) -> Any:
         return self.page.evaluate(f"survey.{question}")
 
-    def fold(self, is_open: bool) -> None:
-        script = "(all, open) => all.forEach(details => details.open = open)"
-        self.page.eval_on_selector_all("details", script, is_open)
+    def emulate(self, **media: Any) -> None:
+        """Scripts hear of the change with the next frame."""
+        self.page.emulate_media(**media)
+        self.page.evaluate("survey.nextFrame()")
 
     def survey(self, file: Path) -> dict[str, list[str]]:
         """All questions for one page. The scheme changes while it is open, as it may at dusk."""
@@ -110,17 +113,17 @@ class Visitor:
         page.emulate_media(media="screen", color_scheme="light")
         page.set_viewport_size(SCREEN)
         self.open(file)
-        self.fold(True)
-        found = {"raw TeX": self.ask("rawTex()"), "faint in light": self.ask("faint(false)")}
-        page.emulate_media(color_scheme="dark")
-        found["faint in dark"] = self.ask("faint(false)")
-
-        self.fold(False)
-        page.set_viewport_size(PAPER)
-        page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")  # the theme unfolds proofs
+        found = {"raw TeX": self.ask("rawTex()"), "faint in light": self.ask("faint(false)")}
+        self.emulate(color_scheme="dark")
+        found["faint in dark"] = self.ask("faint(false)")
+        if page.get_attribute("body", "data-md-color-scheme") == "default":
+            self.logged.append("light still shows in the dark")
+
+        page.set_viewport_size(PAPER)
+        self.emulate(media="print")
         found |= {"cut": self.ask("cut()"), "faint on paper": self.ask("faint(true)")}
-        page.emulate_media(color_scheme="light")
+        self.emulate(color_scheme="light")
         found["faint on paper"] += self.ask("faint(true)")
         return found | {"external": [*self.loading], "logged": [*self.logged]}
 
@@ -139,8 +142,13 @@ def pages(site: Path) -> dict[str, Path]:
     return found
 
 
-# Two surveys, so that two workers share the work.
-GROUPS = ("text", "api")
+# Several surveys, so that workers share the work.
+GROUPS = ("claims", "api", "other")
+
+
+def group_of(name: str) -> str:
+    folder = name.partition("/")[0]
+    return folder if folder in GROUPS else "other"
 
 
 @pytest.fixture
@@ -151,7 +159,7 @@ def surveys(browser: Browser, site: Path, once: Once) -> Callable[[str], dict[st
         visitor = Visitor(browser)
         found: dict[str, Findings] = {question: {} for question in QUESTIONS}
         for name, file in pages(site).items():
-            if name.startswith("api/") == (group == "api"):
+            if group_of(name) == group:
                 for question, lines in visitor.survey(file).items():
                     if lines:
                         found[question][name] = lines
@@ -226,18 +234,19 @@ def poorly_focused(stops: list[Stop]) -> list[str]:
     return [f"{stop.part} {stop.what}" for stop in stops if not (stop.shown and stop.outlined)]
 
 
-def first_with(site: Path, part: str) -> list[Path]:
-    """The first page that has this in its HTML; none where no page has."""
-    return [f for f in pages(site).values() if part in f.read_text("utf-8")][:1]
+def smallest_with(site: Path, part: str) -> list[Path]:
+    """The smallest page that has this in its HTML; none where no page has."""
+    found = [file for file in pages(site).values() if part in file.read_text("utf-8")]
+    return sorted(found, key=lambda file: file.stat().st_size)[:1]
 
 
 def typical_pages(site: Path) -> list[Path]:
-    """The home page, one of each folder of text, and the first with each kind of control."""
-    texts = {name: file for name, file in pages(site).items() if not name.startswith("api/")}
-    folders = {file.parent: file for file in reversed(texts.values())}
-    folders[site] = site / "index.html"
+    """The home page, the smallest of each folder, and the smallest with each kind of control."""
+    by_size = sorted(pages(site).values(), key=lambda file: -file.stat().st_size)
+    folders = {file.relative_to(site).parts[0]: file for file in by_size if file.parent != site}
     controls = ["<details", 'class="tabbed-set', "doc-class"]
-    return sorted({*folders.values(), *(f for c in controls for f in first_with(site, c))})
+    chosen = [file for control in controls for file in smallest_with(site, control)]
+    return sorted({site / "index.html", *folders.values(), *chosen})
 
 
 def test_the_tab_key_reaches_everything(site: Path, visitor: Visitor) -> None:
@@ -268,7 +277,7 @@ def test_the_skip_link_leads_to_the_text(site: Path, visitor: Visitor) -> None:
 
 
 def test_details_open_with_enter(site: Path, visitor: Visitor) -> None:
-    files = first_with(site, "<details")
+    files = smallest_with(site, "<details")
     assert files
     visitor.open(files[0])
     details = visitor.page.locator("article details").first
@@ -279,7 +288,7 @@ def test_details_open_with_enter(site: Path, visitor: Visitor) -> None:
 
 
 def test_tabs_turn_with_the_arrow_keys(site: Path, visitor: Visitor) -> None:
-    files = first_with(site, 'class="tabbed-set')
+    files = smallest_with(site, 'class="tabbed-set')
     if not files:
         pytest.skip("no page has tabs")
     visitor.open(files[0])
@@ -382,7 +391,7 @@ DARK = "<style>@media {} and (prefers-color-scheme: dark) {{ p {{ color: #ccc }}
         ("<p style='opacity: 0.5'>half</p>", FAINT, "#808080 on #ffffff"),
         ("<p style='opacity: 0'>hidden</p>", FAINT, None),
         ("<p style='background: #000c'>dark</p>", FAINT, "#000000 on #333333"),
-        ("<details><p style='color: #888'>folded</p></details>", FAINT, "folded"),
+        ("<details open><p style='color: #888'>unfolded</p></details>", FAINT, "unfolded"),
         ("<input style='font-size: 14px' placeholder='Search'>", FAINT, None),
         ("<style>::placeholder { color: #aaa }</style><input placeholder=Q>", FAINT, "Q"),
         (DRAWN.format("555"), FAINT, "text: #333333 on #555555"),
