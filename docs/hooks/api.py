@@ -88,7 +88,8 @@ def exported(package: griffe.Module) -> list[tuple[str, str, str]]:
 
 def page_text(module: griffe.Module) -> str:
     """The Markdown of a module's page."""
-    lines = [f"::: {module.path}", "    options:", "      heading_level: 1"]
+    lines = ["---", f"title: {module.path}", "---", ""]  # of the window; the navigation is shorter
+    lines += [f"::: {module.path}", "    options:", "      heading_level: 1"]
     if module.is_init_module:
         children = [m for m in public_modules(module) if m.parent is module]
         lines += ["      members: false", *_table("Public names", exported(module))]

@@ -187,7 +187,7 @@ def _cell(x: float, y: float, weight: float) -> str:
     """A weight as a square, the darker the larger."""
     shown = f"{weight:g}" if weight in (0, 1) else f"{weight:.2f}"
     style = (
-        f"fill:var(--md-typeset-a-color);fill-opacity:{0.55 * weight:.3f};"
+        f"fill:var(--md-typeset-a-color);fill-opacity:{0.45 * weight:.3f};"
         "stroke:var(--md-default-fg-color--lighter)"
     )
     rect = f'<rect x="{x}" y="{y}" width="{CELL_WIDTH}" height="{CELL_HEIGHT}" style="{style}"/>'
