@@ -56,6 +56,8 @@ typecheck: $(ALL) ## types
 
 docs: $(ALL) ## build the site, strictly, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || \
+	echo "make docs: no Chromium: what pages load and log, contrast, cut formulas on paper, use from the keyboard, and search are not checked"
 
 proofs: $(ALL) ## run every step of the derivations, and the Coq proofs where there are any
 	$(BIN)/python -m proofs

@@ -424,6 +424,8 @@ class Families(Check):
         1
     """
 
+    said: ClassVar[str] = "all members of the two families are equal"
+
     index: Any
     check: Check
 

@@ -5,6 +5,7 @@ and Greek names as symbols, indices from 1 where a derivation counts from 1, wid
 before their relation signs.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
@@ -120,3 +121,61 @@ def tex(expression: Any) -> str:
 def tex_relation(relation: Relation) -> str:
     """A relation as TeX."""
     return f"{tex(relation.left)} {OPERATORS[relation.operator]} {tex(relation.right)}"
+
+
+def tex_lines(expression: Any, fits: Callable[[str], bool]) -> list[str]:
+    r"""An expression as TeX on as many lines as it takes for each to fit, where it can be broken.
+
+    Sums break between their terms; so do those inside a product or a ``Sum``, in brackets.
+
+    Args:
+        expression: what to print.
+        fits: whether a line is short enough.
+
+    Example:
+        >>> a, b, c = sp.symbols("a b c")
+        >>> tex_lines(a + b - c, lambda line: len(line) < 6)
+        ['a + b', '- c']
+    """
+    whole = tex(expression)
+    if fits(whole):
+        return [whole]
+    if isinstance(expression, sp.Add | sp.MatAdd):
+        return _broken_sum(expression, fits)
+    if isinstance(expression, sp.Mul | sp.MatMul):
+        sums = [a for a in expression.args if isinstance(a, sp.Add | sp.MatAdd | sp.Sum)]
+        if isinstance(expression, sp.Mul) and sums:
+            widest = max(sums, key=lambda a: len(tex(a)))
+            rest = sp.Mul(*(a for a in expression.args if a is not widest))
+            front = "-" if rest == -1 else tex(rest)
+            wrapped = isinstance(rest, sp.Add)
+            return _bracketed(rf"\left({front}\right)" if wrapped else front, widest, fits)
+    if isinstance(expression, sp.Sum) and len(expression.limits) == 1:
+        ((index, low, high),) = expression.limits
+        front = rf"\sum_{{{tex(index)}={tex(low)}}}^{{{tex(high)}}}"
+        return _bracketed(front, expression.function, fits)
+    return [whole]
+
+
+def _broken_sum(expression: Any, fits: Callable[[str], bool]) -> list[str]:
+    terms = (
+        _PRINTER._as_ordered_terms(expression)
+        if isinstance(expression, sp.Add)
+        else sorted(expression.args, key=lambda term: str(term).startswith("-"))
+    )
+    lines: list[str] = []
+    for term in terms:
+        first, *more = tex_lines(term, fits)
+        signed = first if first.startswith("-") or not lines else f"+ {first}"
+        if lines and not more and fits(f"{lines[-1]} {signed}"):
+            lines[-1] += f" {signed}"
+        else:
+            lines += [signed, *more]
+    return lines
+
+
+def _bracketed(front: str, inner: Any, fits: Callable[[str], bool]) -> list[str]:
+    lines = tex_lines(inner, fits)
+    if len(lines) == 1:
+        return [rf"{front} \left({lines[0]}\right)"]
+    return [rf"{front} \Bigl( {lines[0]}", *lines[1:-1], rf"{lines[-1]} \Bigr)"]

@@ -8,6 +8,7 @@ the repository: MkDocs is given the text.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -23,9 +24,11 @@ from proofs.derivation import (
     OURS,
     PAPER,
     Code,
+    Definition,
     Derivation,
     Fact,
     Hypothesis,
+    Instance,
     Part,
     Premise,
     Step,
@@ -33,12 +36,15 @@ from proofs.derivation import (
 )
 from proofs.evidence import COLUMNS, Record, Status
 from proofs.expressions import Relation
-from proofs.printing import OPERATORS, tex, tex_relation
+from proofs.printing import OPERATORS, tex, tex_lines, tex_relation
 from proofs.registry import CLAIMS, Claim, find
 
 AFTER = "Circuits"
-SHORT, MEDIUM = 36, 78
+SHORT, MEDIUM = 34, 60
 """Estimated widths, in characters: a formula beside its code, and one on a line of its own."""
+
+BREAK = r" \\[0.4em] "
+"""Between the lines of one formula."""
 
 LONG_CODE = 16
 """More lines of code than this are folded."""
@@ -238,15 +244,17 @@ def _definitions(derivation: Derivation) -> list[str]:
         return []
     lines = ["## Names\n"]
     for d in derivation.definitions:
-        formula = f"${tex_relation(d.relation)}$" if d.relation is not None else d.name
-        if d.relation is not None and isinstance(d.relation.left, NAMED):
-            formula = formula.replace(" = ", r" \mathrel{:=} ", 1)
-        wide = d.relation is not None and width(tex_relation(d.relation)) > MEDIUM
-        lines += [f"$$\n{formula.strip('$')}\n$$\n" if wide else formula, ""]
         code = ", ".join(_link(resolve(pointer)) for pointer in d.code)
-        computed = f" Computed by {code}." if code else ""
-        text = _sentence(d.text) + computed
-        lines[-1:] = [text if wide else f":   {text}", ""]
+        text = _sentence(d.text) + (f" Computed by {code}." if code else "")
+        if d.relation is None:
+            lines += [d.name, f":   {text}", ""]
+            continue
+        sign = r"\mathrel{:=}" if isinstance(d.relation.left, NAMED) else "="
+        left, right = (tex_lines(side, fits) for side in (d.relation.left, d.relation.right))
+        if len(left) == len(right) == 1 and width(left[0]) + width(right[0]) <= MEDIUM:
+            lines += [f"${left[0]} {sign} {right[0]}$", f":   {text}", ""]
+        else:
+            lines += [f"$$\n{aligned(left, sign, right)}\n$$\n", text, ""]
     return lines
 
 
@@ -310,12 +318,26 @@ def chain_link(link: Relation, *, first: bool) -> str:
 
     Both sides on one line where they fit; else the right side below, behind its relation sign.
     """
-    sign, left, right = OPERATORS[link.operator], tex(link.left), tex(link.right)
+    sign = OPERATORS[link.operator]
+    left, right = (tex_lines(side, fits) for side in (link.left, link.right))
     if not first:
-        return rf"{sign}\; {right}"
-    if width(left) + width(right) <= SHORT:
-        return f"{left} {sign} {right}"
-    return rf"\begin{{aligned}} & {left} \\[0.4em] & {sign}\; {right} \end{{aligned}}"
+        return rf"{sign}\; {right[0]}" if len(right) == 1 else aligned([], sign, right)
+    if len(left) == len(right) == 1 and width(left[0]) + width(right[0]) <= SHORT:
+        return f"{left[0]} {sign} {right[0]}"
+    return aligned(left, sign, right)
+
+
+def fits(line: str) -> bool:
+    """Whether a line of a formula is short enough for the page."""
+    return width(line) <= MEDIUM
+
+
+def aligned(left: Sequence[str], sign: str, right: Sequence[str]) -> str:
+    """Lines of a left side, then those of the right side behind its sign; the rest is set in."""
+    rows = [line if i == 0 else rf"\quad {line}" for i, line in enumerate(left)]
+    rows += [rf"{sign}\; {line}" if i == 0 else rf"\qquad {line}" for i, line in enumerate(right)]
+    body = BREAK.join(f"& {row}" for row in rows)
+    return rf"\begin{{aligned}} {body} \end{{aligned}}"
 
 
 GRID = re.compile(
@@ -344,20 +366,29 @@ def width(formula: str) -> float:
     return _plain_width(formula)
 
 
+SMALL = 0.7
+"""A character of an index or exponent, in characters."""
+
+
 def _plain_width(formula: str) -> float:
-    text = re.sub(r"\\(left|right|displaystyle|big|Big|quad|tfrac)\b", "", formula)
-    for _ in range(4):
-        text = re.sub(
-            r"\\frac\{([^{}]*)\}\{([^{}]*)\}", lambda m: f"{{{max(m[1], m[2], key=len)}}}", text
-        )
-        text = re.sub(r"([_^])\{[^{}]*\}", r"\1i", text)
-    text = re.sub(r"\\[a-zA-Z]+|\\.", "x", text)
-    return float(len(re.sub(r"[_^].|[{}\s&]", "", text)))
+    text = re.sub(r"\\(left|right|displaystyle|big|Big|Bigl|Bigr|quad|tfrac)\b", "", formula)
+    text = re.sub(r"\\(operatorname|mathrm|text|norm)\b", "", text)
+    text = re.sub(r"\\(?!frac\b)[a-zA-Z]+|\\[^a-zA-Z]", "x", text)
+    text = re.sub(r"\s", "", text)
+
+    def index(match: re.Match[str]) -> str:
+        return "i" * math.ceil(SMALL * len(re.sub(r"[{}]", "", match[1])))
+
+    for _ in range(8):  # from the inside out
+        text = re.sub(r"(?<![_^c}])\{([^{}]*)\}", r"\1", text)  # a group of its own
+        text = re.sub(r"[_^]\{([^{}]*)\}", index, text)
+        text = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", lambda m: max(m[1], m[2], key=len), text)
+    return float(len(re.sub(r"[_^{}&]|\\frac", "", text)))
 
 
 def widest(formula: str) -> float:
     """The width of the widest line of an aligned formula."""
-    return max(width(line) for line in formula.split(r"\\[0.4em]"))
+    return max(width(line) for line in formula.split(BREAK))
 
 
 def _excerpt(code: Code, step: str, seen: dict[tuple[str, int], str]) -> str:
@@ -396,11 +427,11 @@ def _describe(derivation: Derivation, link: Relation, check: Any) -> Iterator[st
             yield f"Checked by a certificate{using}: "
             if terms:
                 larger, smaller = link.flipped.right, link.flipped.left
-                difference, total = tex(larger - smaller), _products(check)
-                if difference == total:
-                    yield f"what is added, ${total}$, is not negative."
+                products = _products(check)
+                if products == [tex(larger - smaller)] and width(products[0]) <= MEDIUM:
+                    yield f"what is added, ${products[0]}$, is not negative."
                 else:
-                    yield _certificate(difference, total)
+                    yield _certificate(larger - smaller, products)
                     yield "with every factor on the right non-negative."
             else:
                 yield "both sides differ by multiples of equations."
@@ -438,8 +469,9 @@ def _describe(derivation: Derivation, link: Relation, check: Any) -> Iterator[st
             yield f"Checked: {check.said}{using}."
 
 
-def _products(check: checks.Certificate) -> str:
-    terms = [
+def _products(check: checks.Certificate) -> list[str]:
+    """The products of a certificate, and the equations of which it takes multiples."""
+    products = [
         r" \cdot ".join(
             f"\\left({tex(f)}\\right)"
             if isinstance(sp.sympify(f), sp.Add) and len(term) > 1
@@ -448,15 +480,20 @@ def _products(check: checks.Certificate) -> str:
         )
         for term in check.terms
     ]
-    total = " + ".join(terms)
-    rest = [f"{tex(factor)} \\cdot (\\cdots)" for factor, _ in check.multiples]
-    return " + ".join([total, *rest])
+    return products + [f"{tex(factor)} \\cdot (\\cdots)" for factor, _ in check.multiples]
 
 
-def _certificate(difference: str, total: str) -> str:
-    if width(difference) + width(total) > MEDIUM:
-        return f"\n\n$$\n\\text{{larger}} - \\text{{smaller}} = {total}\n$$\n\n"
-    return f"\n\n$$\n{difference} = {total}\n$$\n\n"
+def _certificate(difference: sp.Expr, products: Sequence[str]) -> str:
+    left = tex_lines(difference, fits)
+    right = [products[0]]
+    for product in products[1:]:
+        joined = f"{right[-1]} + {product}"
+        right = [*right[:-1], joined] if fits(joined) else [*right, f"+ {product}"]
+    if len(left) == len(right) == 1 and width(left[0]) + width(right[0]) <= MEDIUM:
+        formula = f"{left[0]} = {right[0]}"
+    else:
+        formula = aligned(left, "=", right)
+    return f"\n\n$$\n{formula}\n$$\n\n"
 
 
 def _using(derivation: Derivation, premises: Sequence[Premise]) -> str:
@@ -471,6 +508,8 @@ def _premise(derivation: Derivation, premise: Premise) -> str:
             return f"[{premise.name}]({premise.slug}.md#part-{number})"
         number = derivation.parts.index(premise.part) + 1
         return f"[part {number}](#part-{number})"
+    if isinstance(premise, Instance) and isinstance(premise.origin, Definition):
+        return _named(premise)
     if isinstance(premise, Hypothesis):
         return f"*{premise.name}*"
     return f"the name ${premise.name}$" if premise.relation is None else _named(premise)
