@@ -252,7 +252,7 @@ def _definitions(derivation: Derivation) -> list[str]:
         sign = r"\mathrel{:=}" if isinstance(d.relation.left, NAMED) else "="
         left, right = (tex_lines(side, fits) for side in (d.relation.left, d.relation.right))
         if len(left) == len(right) == 1 and width(left[0]) + width(right[0]) <= MEDIUM:
-            lines += [f"${left[0]} {sign} {right[0]}$", f":   {text}", ""]
+            lines += [rf"$\displaystyle {left[0]} {sign} {right[0]}$", f":   {text}", ""]
         else:
             lines += [f"$$\n{aligned(left, sign, right)}\n$$\n", text, ""]
     return lines
