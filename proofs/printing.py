@@ -175,7 +175,7 @@ def _broken_sum(expression: Any, fits: Callable[[str], bool]) -> list[str]:
 
 
 def _bracketed(front: str, inner: Any, fits: Callable[[str], bool]) -> list[str]:
-    lines = tex_lines(inner, fits)
+    lines = tex_lines(inner, lambda line: fits(rf"{front} \Bigl( {line}"))
     if len(lines) == 1:
         return [rf"{front} \left({lines[0]}\right)"]
     return [rf"{front} \Bigl( {lines[0]}", *lines[1:-1], rf"{lines[-1]} \Bigr)"]
