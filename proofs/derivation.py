@@ -34,6 +34,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAPER = "paper"
 FOLLOW_UP = "follow-up"
 OURS = "ours"
+PAPER_AND_OURS = "paper and ours"
+FOLLOW_UP_AND_OURS = "follow-up and ours"
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,13 @@ class Hypothesis(Premise):
     Attributes:
         text: the assumption in words, Markdown with TeX.
         forall: the symbols that it holds for every value of.
+        setting: whether it only says what the symbols stand for (that ``j`` counts a center, that a
+            label is that of a nearest center) and leaves no input out.
     """
 
     text: str = ""
     forall: tuple[Any, ...] = ()
+    setting: bool = False
 
     def at(self, values: Mapping[Any, Any]) -> "Hypothesis":
         """The instance for certain values of the symbols under its *for all*."""
@@ -411,7 +416,7 @@ class Derivation:
         slug: the claim's name, the module's name.
         title: the claim in one plain sentence.
         statement: the claim, Markdown with TeX.
-        source: ``PAPER``, ``FOLLOW_UP`` or ``OURS``.
+        source: ``PAPER``, ``FOLLOW_UP``, ``OURS``, or both ours and one of the others'.
         credit: what is the papers' and what is ours, Markdown.
         hypotheses: what is assumed.
         definitions: what is named.
@@ -650,8 +655,10 @@ def resolve_test(path: str, name: str) -> None:
 
 __all__ = [
     "FOLLOW_UP",
+    "FOLLOW_UP_AND_OURS",
     "OURS",
     "PAPER",
+    "PAPER_AND_OURS",
     "Certificate",
     "Code",
     "Definition",

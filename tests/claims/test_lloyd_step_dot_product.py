@@ -18,7 +18,6 @@ FORMS = [
     for codes in ("one_hot", "signed_binary")
     for feedforward in ("bilinear", "squared_relu")
 ]
-exact_claim = pytest.mark.claim("lloyd_step_dot_product", "exact")
 forms = pytest.mark.parametrize(("codes", "feedforward"), FORMS)
 
 
@@ -34,21 +33,21 @@ def assert_equals_lloyd(problem: Problem, layers: int, codes: object, feedforwar
     assert run.label_history.tolist() == expected.label_history.tolist()
 
 
-@exact_claim
+@pytest.mark.claim("lloyd_step_dot_product", "exact")
 @forms
 @given(problem=lattice_problems(weighted=False) | lattice_problems(weighted=True))
 def test_exact_on_lattices_with_ties_duplicates_and_empty_clusters(problem, codes, feedforward):
     assert_equals_lloyd(problem, 3, codes, feedforward)
 
 
-@exact_claim
+@pytest.mark.claim("lloyd_step_dot_product", "exact")
 @forms
 @given(problem=rational_problems(weighted=True))
 def test_exact_on_rationals_with_weights(problem, codes, feedforward):
     assert_equals_lloyd(problem, 2, codes, feedforward)
 
 
-@exact_claim
+@pytest.mark.claim("lloyd_step_dot_product", "exact")
 def test_the_lattices_do_hold_the_hard_cases():
     """Ties, duplicates, empty clusters, n < k, k = 1, d = 1 and n = 1 all occur in the draws."""
     seen: set[str] = set()
@@ -88,7 +87,7 @@ def test_the_lattices_do_hold_the_hard_cases():
     }
 
 
-@exact_claim
+@pytest.mark.claim("lloyd_step_dot_product", "exact")
 @given(problem=lattice_problems(), data=st.data())
 def test_any_codes_that_qualify(problem, data):
     """The conditions b_i.b_i = beta >= 1 and b_i.b_j <= beta - 1 are enough."""
@@ -99,7 +98,7 @@ def test_any_codes_that_qualify(problem, data):
     assert_equals_lloyd(problem, 2, codes, "bilinear")
 
 
-@exact_claim
+@pytest.mark.claim("lloyd_step_dot_product", "exact")
 @pytest.mark.parametrize("codes", ["binary", [[1, 0], [Fraction(1, 2), 1]], [[2, 0], [1, 1]]])
 def test_codes_that_do_not_qualify_are_refused(codes):
     codes = codes if isinstance(codes, str) else exact(codes)
@@ -107,7 +106,7 @@ def test_codes_that_do_not_qualify_are_refused(codes):
         dot_product_circuit(1, 2, codes=codes)
 
 
-@exact_claim
+@pytest.mark.claim("lloyd_step_dot_product", "exact")
 @forms
 def test_without_the_sink_an_empty_cluster_loses_its_center(codes, feedforward):
     """The center's own key is what keeps it: the theorem needs it."""
@@ -155,7 +154,7 @@ def test_float_integers_are_exact(codes, feedforward):
     check()
 
 
-@exact_claim
+@pytest.mark.claim("lloyd_step_dot_product", "exact")
 @given(problem=lattice_problems(), data=st.data())
 def test_layers_compose(problem, data):
     """T layers are T runs of one layer: nothing passes between layers but what the tokens hold."""
@@ -168,7 +167,7 @@ def test_layers_compose(problem, data):
     assert whole.centers.tolist() == centers.tolist()
 
 
-@exact_claim
+@pytest.mark.claim("lloyd_step_dot_product", "exact")
 @given(problem=lattice_problems(weighted=True), data=st.data())
 def test_the_invariant_holds_after_every_layer(problem, data):
     """Message and label 0, bias -||c||^2/2, codes and ones as they were: the next layer may run."""
@@ -193,7 +192,7 @@ def test_the_invariant_holds_after_every_layer(problem, data):
         assert output.tolist() == circuit.codes[expected.labels].tolist()
 
 
-@exact_claim
+@pytest.mark.claim("lloyd_step_dot_product", "exact")
 @given(problem=lattice_problems(), data=st.data())
 def test_every_other_key_is_half_below_the_largest_score(problem, data):
     """The table of scores: beta for members, beta - 1/2 for the center, at most beta - 1 else."""
