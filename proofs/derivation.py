@@ -74,7 +74,7 @@ class Hypothesis(Premise):
         _admissible(self.name, values)
         _whole(self.name, self.relation, values)
         relation = None if self.relation is None else self.relation.substitute(values)
-        return Instance(f"{self.name}", relation, self.text, (), self)
+        return Instance(self.name, relation, self.text, origin=self)
 
 
 @dataclass(frozen=True)
