@@ -96,7 +96,7 @@ def print_claim(console: Console, claim: Claim) -> None:
     derivation = claim.derivation
     record = Record()
     rows = [
-        ("hypotheses", "; ".join(h.name for h in derivation.hypotheses) or "none"),
+        ("hypotheses", "; ".join(_assumed(claim)) or "none"),
         ("source", derivation.source),
         ("uses", ", ".join(claim.uses()) or "no other claim"),
         ("steps", str(sum(len(part.steps) for part in derivation.parts))),
@@ -108,6 +108,11 @@ def print_claim(console: Console, claim: Claim) -> None:
         files = ", ".join(record.files(claim.slug, column))
         detail = f"{record.passed(claim.slug, column)} checks" if status == "shown" else status
         console.print(f"  [dim]{column:<10}[/dim] [{STYLES[status]}]{detail}[/]  {escape(files)}")
+
+
+def _assumed(claim: Claim) -> list[str]:
+    """The names of the hypotheses that leave something out."""
+    return [h.name for h in claim.derivation.hypotheses if not h.setting]
 
 
 def claims_json(claims: Iterable[Claim]) -> str:
@@ -128,7 +133,7 @@ def _as_json(record: Record, claim: Claim) -> dict[str, Any]:
         about |= {
             "planned": False,
             "source": derivation.source,
-            "hypotheses": [h.name for h in derivation.hypotheses],
+            "hypotheses": _assumed(claim),
             "uses": list(claim.uses()),
             "evidence": {
                 column: {
@@ -227,7 +232,10 @@ def _run_tests(files: Sequence[str], root: Path = ROOT) -> list[str]:
 
 def print_verified(console: Console, errors: Console, verified: Sequence[Verified]) -> None:
     """A row for each claim, and what failed in full."""
-    columns = list(verified[0].columns) if verified else []
+    if not verified:
+        console.print("planned: nothing to run yet")
+        return
+    columns = list(verified[0].columns)
     record = Record()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("claim", *columns, "derivation"):

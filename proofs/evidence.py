@@ -53,7 +53,7 @@ class Entry:
 
 
 class Mark(NamedTuple):
-    """A test, or a whole file where ``test`` is "", marked with a claim and a column."""
+    """A test that is marked with a claim and a column, itself or as part of its file."""
 
     file: str
     test: str
@@ -141,12 +141,21 @@ def marks(root: Path = ROOT) -> list[Mark]:
         tree = ast.parse(file.read_text("utf-8"))
         for node in tree.body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
-                found += [Mark(name, "", *arguments) for arguments in _claims_in(node.value)]
+                whole = list(_claims_in(node.value))
+                found += [Mark(name, test, *a) for test in _tests_in(tree) for a in whole]
         for item in ast.walk(tree):
-            if isinstance(item, ast.FunctionDef | ast.ClassDef):
-                for decorator in item.decorator_list:
-                    found += [Mark(name, item.name, *a) for a in _claims_in(decorator)]
+            if not isinstance(item, ast.FunctionDef | ast.ClassDef):
+                continue
+            tests = _tests_in(item) if isinstance(item, ast.ClassDef) else [item.name]
+            for decorator in item.decorator_list:
+                found += [Mark(name, t, *a) for a in _claims_in(decorator) for t in tests]
     return found
+
+
+def _tests_in(tree: ast.AST) -> list[str]:
+    """The names of all tests of a file, those in classes included."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [node.name for node in functions if node.name.startswith("test_")]
 
 
 def _claims_in(node: ast.AST) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,11 @@ OPERATORS = {"=": "=", "<=": r"\le", "<": "<", ">=": r"\ge", ">": ">"}
 class Printer(LatexPrinter):  # type: ignore[misc]
     """SymPy's TeX printer with the project's notation."""
 
+    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:  # noqa: N802
+        """Epsilon as people write it here."""
+        text = str(super()._print_Symbol(expr, style))
+        return text.replace(r"\epsilon", r"\varepsilon")
+
     def _print_Trace(self, expr: Any) -> str:  # noqa: N802
         inner = self._print(expr.arg)
         return inner if expr.arg.shape == (1, 1) else rf"\operatorname{{tr}}\left({inner}\right)"

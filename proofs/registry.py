@@ -224,7 +224,7 @@ def _of_marks(root: Path, claims: tuple[Claim, ...]) -> Iterator[str]:
     slugs = {claim.slug for claim in claims}
     planned = {claim.slug for claim in claims if claim.planned}
     for mark in sorted(marks(root)):
-        where = f"{mark.file}, {mark.test or 'all tests'}"
+        where = f"{mark.file}, {mark.test}"
         if mark.slug not in slugs:
             yield f"{where}: marked with {mark.slug!r}, which is no claim"
         if mark.slug in planned:

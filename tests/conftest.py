@@ -70,10 +70,16 @@ class ClaimEvidence:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Hand the marks of a test on to its report."""
+        written = {(m.file, m.test, m.slug, m.column) for m in marks()}
         for item in items:
             file = item.path.relative_to(ROOT).as_posix()
             for mark in item.iter_markers("claim"):
                 name = getattr(item, "originalname", item.name)
+                if (file, name, *mark.args) not in written:
+                    # What reads the source must see it: the registry, the gate, `kmt verify`.
+                    raise pytest.UsageError(
+                        f"{file}, {name}: write the mark out, @pytest.mark.claim(slug, column)"
+                    )
                 item.user_properties.append(("claim", [*mark.args, file, name]))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -84,13 +90,15 @@ class ClaimEvidence:
             if key == "claim":
                 slug, column, file, name = value
                 self.results[slug, column, file, report.outcome] += 1
-                self.ran.add((file, name))
+                if report.outcome != "skipped":
+                    self.ran.add((file, name))
 
-    def pytest_sessionfinish(self) -> None:
-        """Write an entry for every claim, column and file of which all tests ran."""
-        if self.worker or self.selective or not self.results:
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write an entry for every claim, column and file of which all tests ran to their end."""
+        ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if self.worker or self.selective or not ended or not self.results:
             return
-        named = [mark for mark in marks() if mark.test]
+        named = marks()
         entries = []
         for slug, column, file in sorted({key[:3] for key in self.results}):
             wanted = {m.test for m in named if (m.file, m.slug, m.column) == (file, slug, column)}

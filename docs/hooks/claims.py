@@ -21,8 +21,10 @@ from mkdocs.structure.files import File, Files
 from proofs import checks
 from proofs.derivation import (
     FOLLOW_UP,
+    FOLLOW_UP_AND_OURS,
     OURS,
     PAPER,
+    PAPER_AND_OURS,
     Code,
     Definition,
     Derivation,
@@ -45,6 +47,9 @@ SHORT, MEDIUM = 34, 60
 
 BREAK = r" \\[0.4em] "
 """Between the lines of one formula."""
+
+LONG_PROOF = 8
+"""A proof of so many parts begins with a list of them."""
 
 LONG_CODE = 16
 """More lines of code than this are folded."""
@@ -72,6 +77,8 @@ SOURCES = {
     PAPER: "the paper",
     FOLLOW_UP: "the follow-up",
     OURS: "ours",
+    PAPER_AND_OURS: "the paper and ours",
+    FOLLOW_UP_AND_OURS: "the follow-up and ours",
 }
 
 STATUS = {
@@ -104,8 +111,7 @@ def index_text(claims: Sequence[Claim], record: Record) -> str:
         "# Claims\n",
         (
             "Everything that this project states about its circuits, and what has shown it. A "
-            "claim has one name everywhere: here, in its derivation, its tests and its formal "
-            "proof.\n"
+            "claim has one name everywhere: here, in its derivation and in its tests.\n"
         ),
         "## Evidence\n",
         _evidence_table(claims, record),
@@ -151,7 +157,8 @@ def _evidence_table(claims: Sequence[Claim], record: Record) -> str:
     for claim in claims:
         cells = [_chip(record, claim.slug, column) for column in COLUMNS]
         source = SOURCES[claim.derivation.source]
-        lines.append(f"| [{claim.title}]({claim.slug}.md) | {' | '.join(cells)} | {source} |")
+        name = f"[{claim.title}]({claim.slug}.md)<br>`{claim.slug}`"
+        lines.append(f"| {name} | {' | '.join(cells)} | {source} |")
     return "\n".join(lines)
 
 
@@ -175,6 +182,7 @@ def claim_text(claim: Claim, record: Record, users: Sequence[str]) -> str:
         *_hypotheses(derivation),
         *_definitions(derivation),
         "## Proof\n",
+        *_contents(derivation),
     ]
     seen: dict[tuple[str, int], str] = {}
     for number, part in enumerate(derivation.parts, start=1):
@@ -190,6 +198,15 @@ def claim_text(claim: Claim, record: Record, users: Sequence[str]) -> str:
         claim_examples.example(claim.slug),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _contents(derivation: Derivation) -> list[str]:
+    """The parts of a long proof, folded."""
+    if len(derivation.parts) < LONG_PROOF:
+        return []
+    titles = [part.title for part in derivation.parts]
+    items = [f"    {n}. [{title}](#part-{n})" for n, title in enumerate(titles, start=1)]
+    return [f'??? note "The {len(titles)} parts"\n', *items, ""]
 
 
 def _box(kind: str, title: str, text: str) -> list[str]:
@@ -213,20 +230,28 @@ def _part_links(derivation: Derivation) -> list[str]:
 
 def _hypotheses(derivation: Derivation) -> list[str]:
     lines = ["## Hypotheses\n"]
-    if not derivation.hypotheses:
-        return [*lines, "None.\n"]
-    for hypothesis in derivation.hypotheses:
-        lines += [f"{_plain(hypothesis.name)}", f":   {_said(hypothesis)}", ""]
+    real = [h for h in derivation.hypotheses if not h.setting]
+    setting = [h for h in derivation.hypotheses if h.setting]
+    lines += _described(real) or ["None.\n"]
+    if setting:
+        lines += ["## Setting\n", "What the symbols stand for; no input is left out.\n"]
+        lines += _described(setting)
     return lines
 
 
+def _described(hypotheses: Sequence[Hypothesis]) -> list[str]:
+    return [line for h in hypotheses for line in (_plain(h.name), f":   {_said(h)}", "")]
+
+
 def _said(hypothesis: Hypothesis) -> str:
-    formula = "" if hypothesis.relation is None else f"${tex_relation(hypothesis.relation)}$"
-    every = ", ".join(f"${tex(symbol)}$" for symbol in hypothesis.forall)
+    """The words, and the formula unless the words hold it already."""
     parts = [_sentence(hypothesis.text)] if hypothesis.text else []
-    if formula and formula not in hypothesis.text:
-        parts.append(f"{formula}{f' for all {every}' if every else ''}.")
-    return " ".join(part for part in parts if part)
+    if hypothesis.relation is not None:
+        formula = tex_relation(hypothesis.relation)
+        every = ", ".join(f"${tex(symbol)}$" for symbol in hypothesis.forall)
+        if re.sub(r"[\s{}]", "", formula) not in re.sub(r"[\s{}]", "", hypothesis.text):
+            parts.append(f"${formula}${f' for all {every}' if every else ''}.")
+    return " ".join(parts)
 
 
 def _sentence(text: str) -> str:
@@ -276,7 +301,7 @@ def _part(
     if part.text:
         lines += [part.text.strip() + "\n"]
     for hypothesis in part.assuming:
-        lines += [f"Here it is assumed, {_plain(hypothesis.name).lower()}: {_said(hypothesis)}\n"]
+        lines += [f"Assumed in this part (*{hypothesis.name}*): {_said(hypothesis)}\n"]
     for i, (link, step) in enumerate(part.links, start=1):
         lines += _step(derivation, part, link, step, (number, i), seen)
     return lines
@@ -301,7 +326,8 @@ def _step(
         '<div class="mathematics" markdown>\n',
         f"$$\n{formula} \\tag{{{name}}}\n$$\n",
         f"{step.reason.strip()}\n",
-        f'<div class="check" markdown>\n{_check(derivation, link, step.check)}\n</div>\n',
+        f'<div class="check" markdown>\n{_check(derivation, link, step.check)}\n',
+        f"{_tested(derivation, step)}</div>\n",
         "</div>",
     ]
     if code:
@@ -416,14 +442,25 @@ def _link(code: Code) -> str:
 # --- what was checked -----------------------------------------------------------------------------
 
 
+def _tested(derivation: Derivation, step: Step) -> str:
+    """The tests that exercise the step; those in the claim's own file by name alone."""
+    own = f"tests/claims/test_{derivation.slug}.py"
+    names = [
+        f"`{test}`" + ("" if "::" in test else f" in `{own}`") if i == 0 else f"`{test}`"
+        for i, test in enumerate(step.tests)
+    ]
+    return f"Tested by {_listed(names)}.\n" if names else ""
+
+
 def _check(derivation: Derivation, link: Relation, check: Any) -> str:
     return " ".join(_describe(derivation, link, check))
 
 
 def _describe(derivation: Derivation, link: Relation, check: Any) -> Iterator[str]:
-    using = _using(derivation, check.using)
+    using = _using(derivation, check.premises())
     match check:
         case checks.Certificate(terms=terms):
+            using = _using(derivation, check.using)
             yield f"Checked by a certificate{using}: "
             if terms:
                 larger, smaller = link.flipped.right, link.flipped.left
@@ -446,6 +483,7 @@ def _describe(derivation: Derivation, link: Relation, check: Any) -> Iterator[st
         case checks.Evaluate():
             yield f"Checked: SymPy evaluates both sides to the same{using}."
         case checks.Termwise():
+            using = _using(derivation, check.using)
             yield f"Checked term by term{using}."
             left, right = link.left, link.right
             if hasattr(left, "function") and hasattr(right, "function"):
@@ -465,6 +503,8 @@ def _describe(derivation: Derivation, link: Relation, check: Any) -> Iterator[st
         case checks.Induction():
             base, step = (_premise(derivation, p) for p in (check.base, check.step))
             yield f"Checked: induction on ${tex(check.variable)}$, from {base} and {step}."
+        case checks.Result():
+            yield f"This is {_listed([_premise(derivation, p) for p in check.premises()])}."
         case _:
             yield f"Checked: {check.said}{using}."
 

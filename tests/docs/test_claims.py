@@ -51,6 +51,7 @@ class TestAPage:
                 assert rf"\tag{{{n}.{i}}}" in text
                 assert all(line in text for line in tex_lines(step.after, claims.fits))
                 assert step.reason.strip() in text
+                assert all(f"`{test}`" in text for test in step.tests)
             assert all(line in text for line in tex_lines(part.start, claims.fits))
 
     def test_it_says_what_each_check_did(self, claims, slug):
@@ -72,6 +73,12 @@ class TestAPage:
         said += [part.text for part in derivation.parts]
         said += [step.reason for part in derivation.parts for step in part.steps]
         assert [text for text in said if lost.search(text)] == []
+
+    def test_what_it_concludes_points_to_code_and_to_tests(self, slug):
+        """Algebra points nowhere; what a claim says of the code does."""
+        for part in find(slug).derivation.concludes:
+            assert part.code or any(step.code for step in part.steps), part.title
+            assert any(step.tests for step in part.steps), part.title
 
     def test_what_holds_at_small_sizes_only_is_said(self, claims, slug):
         derivation = find(slug).derivation
@@ -118,7 +125,7 @@ class TestEvidence:
         listed = claims.described()
         text = claims.index_text(listed, record_of())
         for claim in listed:
-            assert f"| [{claim.title}]({claim.slug}.md) |" in text
+            assert f"| [{claim.title}]({claim.slug}.md)<br>`{claim.slug}` |" in text
         for claim in CLAIMS:
             if claim.planned:
                 assert f"- `{claim.slug}`: {claim.title}." in text

@@ -118,7 +118,7 @@ def test_evidence_of_files_that_are_gone_is_dropped(checkout):
 
 def test_marks_of_files_and_of_functions(checkout):
     assert {(m.test, m.slug, m.column) for m in marks(checkout)} == {
-        ("", "claimed", "exact"),
+        ("test_one", "claimed", "exact"),
         ("test_one", "claimed", "torch"),
     }
 
@@ -176,27 +176,68 @@ class TestTheHook:
             {"args": list(arguments), "getoption": lambda _, name, default=None: chosen.get(name)},
         )()
 
+    def whole(self, one, outcome="passed", when="call"):
+        """Every test of the file reports, the last one with ``outcome``."""
+        names = sorted({m.test for m in marks() if m.file == self.FILE})
+        assert len(names) > 1
+        for name in names[:-1]:
+            one.pytest_runtest_logreport(self.report(name))
+        one.pytest_runtest_logreport(self.report(names[-1], when="setup"))
+        one.pytest_runtest_logreport(self.report(names[-1], outcome, when))
+        return len(names) - 1
+
     def test_a_whole_run_is_recorded(self, plugin):
         kind, written = plugin
         one = kind(self.config("tests"))
-        for outcome in ("passed", "passed", "failed"):
-            one.pytest_runtest_logreport(self.report("test_a", outcome))
-        one.pytest_runtest_logreport(self.report("test_a", when="setup"))
-        one.pytest_sessionfinish()
+        passed = self.whole(one, "failed")
+        one.pytest_sessionfinish(1)
         (entry,) = written
-        assert (entry.slug, entry.column, entry.passed, entry.failed) == (
-            "score_equivalence",
-            "exact",
-            2,
-            1,
-        )
+        expected = ("score_equivalence", "exact", passed, 1)
+        assert (entry.slug, entry.column, entry.passed, entry.failed) == expected
 
     def test_an_error_in_a_fixture_is_a_failure(self, plugin):
         kind, written = plugin
         one = kind(self.config("tests"))
-        one.pytest_runtest_logreport(self.report("test_a", "failed", when="setup"))
-        one.pytest_sessionfinish()
+        self.whole(one, "failed", when="setup")
+        one.pytest_sessionfinish(1)
         assert [entry.failed for entry in written] == [1]
+
+    @pytest.mark.parametrize("status", [2, 3, 4, 5])
+    def test_a_run_that_did_not_end_is_not(self, plugin, status):
+        kind, written = plugin
+        one = kind(self.config("tests"))
+        self.whole(one)
+        one.pytest_sessionfinish(status)
+        assert written == []
+
+    def test_a_test_that_was_skipped_or_did_not_run_leaves_a_hole(self, plugin):
+        kind, written = plugin
+        skipped = kind(self.config("tests"))
+        self.whole(skipped, "skipped")
+        skipped.pytest_sessionfinish(0)
+        partly = kind(self.config("tests"))
+        partly.pytest_runtest_logreport(
+            self.report(next(m.test for m in marks() if m.file == self.FILE))
+        )
+        partly.pytest_sessionfinish(0)
+        assert written == []
+
+    def test_a_mark_that_the_source_does_not_show_is_refused(self, plugin):
+        kind, _ = plugin
+        one = kind(self.config("tests"))
+        mark = pytest.mark.claim("score_equivalence", "torch").mark
+        item = type(
+            "Item",
+            (),
+            {
+                "path": evidence.ROOT / self.FILE,
+                "name": "test_a",
+                "user_properties": [],
+                "iter_markers": lambda _, name: [mark],
+            },
+        )()
+        with pytest.raises(pytest.UsageError, match="write the mark out"):
+            one.pytest_collection_modifyitems([item])
 
     @pytest.mark.parametrize(
         "config", [{"keyword": "tie"}, {"markexpr": "claim"}, {"lf": True}, {"maxfail": 1}]
@@ -204,11 +245,11 @@ class TestTheHook:
     def test_a_selection_is_not(self, plugin, config):
         kind, written = plugin
         one = kind(self.config("tests", **config))
-        one.pytest_runtest_logreport(self.report("test_a"))
-        one.pytest_sessionfinish()
+        self.whole(one)
+        one.pytest_sessionfinish(0)
         single = kind(self.config(f"{self.FILE}::test_a"))
-        single.pytest_runtest_logreport(self.report("test_a"))
-        single.pytest_sessionfinish()
+        self.whole(single)
+        single.pytest_sessionfinish(0)
         assert written == []
 
     def test_a_worker_leaves_it_to_the_controller(self, plugin):
@@ -216,6 +257,6 @@ class TestTheHook:
         config = self.config("tests")
         config.workerinput = {}
         one = kind(config)
-        one.pytest_runtest_logreport(self.report("test_a"))
-        one.pytest_sessionfinish()
+        self.whole(one)
+        one.pytest_sessionfinish(0)
         assert written == []
