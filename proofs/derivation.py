@@ -233,6 +233,7 @@ class Part:
             they stand in the derivation.
         sizes: the concrete sizes, if the part is entry-wise; None: it holds for all sizes.
         code: what computes the start.
+        tests: tests of what the part shows, as in a step.
     """
 
     title: str
@@ -242,6 +243,7 @@ class Part:
     assuming: tuple[Hypothesis, ...] = ()
     sizes: Mapping[str, int] | None = None
     code: tuple[Any, ...] = ()
+    tests: tuple[str, ...] = ()
 
     @property
     def links(self) -> Iterator[tuple[Relation, Step]]:
@@ -465,11 +467,10 @@ class Derivation:
         """Every test that a step points to, as (path, function)."""
         found: list[tuple[str, str]] = []
         for part in self.parts:
-            for step in part.steps:
-                for pointer in step.tests:
-                    path, _, name = pointer.rpartition("::")
-                    pair = (path or f"tests/claims/test_{self.slug}.py", name)
-                    found += [pair] if pair not in found else []
+            for pointer in (*part.tests, *(t for step in part.steps for t in step.tests)):
+                path, _, name = pointer.rpartition("::")
+                pair = (path or f"tests/claims/test_{self.slug}.py", name)
+                found += [pair] if pair not in found else []
         return found
 
     def verify(self, on_step: Callable[[Part, int], None] | None = None) -> Outcome:

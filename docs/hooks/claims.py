@@ -304,7 +304,8 @@ def _part(
         lines += [f"Assumed in this part (*{hypothesis.name}*): {_said(hypothesis)}\n"]
     for i, (link, step) in enumerate(part.links, start=1):
         lines += _step(derivation, part, link, step, (number, i), seen)
-    return lines
+    tested = _tested(derivation, part)
+    return [*lines, f'<div class="check" markdown>\n{tested}</div>\n'] if tested else lines
 
 
 def _step(
@@ -442,8 +443,8 @@ def _link(code: Code) -> str:
 # --- what was checked -----------------------------------------------------------------------------
 
 
-def _tested(derivation: Derivation, step: Step) -> str:
-    """The tests that exercise the step; those in the claim's own file by name alone."""
+def _tested(derivation: Derivation, step: Step | Part) -> str:
+    """The tests that exercise a step or a part; those in the claim's own file by name alone."""
     own = f"tests/claims/test_{derivation.slug}.py"
     names = [
         f"`{test}`" + ("" if "::" in test else f" in `{own}`") if i == 0 else f"`{test}`"

@@ -43,6 +43,7 @@ _nothing = sp.ZeroMatrix(p, 1)
 
 PADDED = Part(
     title="The projection leaves the distance alone",
+    tests=("test_the_block_is_cross_minus_self_attention",),
     text="$P_x$ keeps the content of a token and zeroes its label or code. What is zero in both "
     "tokens adds nothing to their distance.",
     start=SquaredNorm(
@@ -68,6 +69,7 @@ _gap = sp.ImmutableMatrix([[entries("x", 2)[f] - entries("c", 2)[f] for f in ran
 
 SCORE = Part(
     title="The circuit scores by distance",
+    tests=("test_the_block_is_cross_minus_self_attention",),
     text="The query matrix of the assigning head on a point $[x \\mid y]$, its key matrix on a "
     "center $[c \\mid b]$.",
     start=sp.MatAdd(
@@ -123,7 +125,7 @@ a, q = sp.symbols("a q", integer=True, positive=True)
 g = sp.Symbol("g", integer=True)
 D, r, b = (sp.IndexedBase(name, real=True) for name in "Drb")
 
-AMONG = Hypothesis("a counts a center", le(a, k), "$a$ is one of $1, \\dots, k$.")
+AMONG = Hypothesis("a counts a center", le(a, k), "$a$ is one of $1, \\dots, k$.", setting=True)
 LATER = Hypothesis(
     "nearer than later centers",
     lt(D[a], D[a + q]),
@@ -280,6 +282,7 @@ TIES = Part(
 
 OWN = Part(
     title="No point scores more than the point itself",
+    tests=("test_labels_that_differ_on_equal_points_are_not_erased",),
     text="The erasing head lets points attend to points, by the same score.",
     start=-SquaredNorm(x - z),
     steps=(
@@ -316,6 +319,7 @@ _same = [[sp.Piecewise((1, sp.Eq(g, h)), (0, True)) for h in _groups] for g in _
 
 GROUPS = Part(
     title="Three points, all ways to be equal",
+    tests=("test_labels_that_differ_on_equal_points_are_not_erased",),
     text="Give every point the number of its group, the same for equal points. The reference's own "
     "head, run on every grouping of three points with the labels left as symbols. A bracket is 1 "
     "where what it says is true, else 0.",

@@ -33,18 +33,29 @@ place = 2 ** (p - t)
 differs = (u[t] - v[t]) ** 2
 DIFFERING = over_digits(differs)
 
-BITS_I = Hypothesis("digits of i", eq(u[t] ** 2, u[t]), "The digits $u_t$ of $i$ are 0 or 1.", (t,))
-BITS_J = Hypothesis("digits of j", eq(v[t] ** 2, v[t]), "The digits $v_t$ of $j$ are 0 or 1.", (t,))
+BITS_I = Hypothesis(
+    "digits of i", eq(u[t] ** 2, u[t]), "The digits $u_t$ of $i$ are 0 or 1.", (t,), setting=True
+)
+BITS_J = Hypothesis(
+    "digits of j", eq(v[t] ** 2, v[t]), "The digits $v_t$ of $j$ are 0 or 1.", (t,), setting=True
+)
 NUMBER_I = Hypothesis(
-    "i in binary", eq(i, over_digits(place * u[t])), "$u_1, \\dots, u_p$ write $i$ in binary."
+    "i in binary",
+    eq(i, over_digits(place * u[t])),
+    "$u_1, \\dots, u_p$ write $i$ in binary.",
+    setting=True,
 )
 NUMBER_J = Hypothesis(
-    "j in binary", eq(j, over_digits(place * v[t])), "$v_1, \\dots, v_p$ write $j$ in binary."
+    "j in binary",
+    eq(j, over_digits(place * v[t])),
+    "$v_1, \\dots, v_p$ write $j$ in binary.",
+    setting=True,
 )
 LARGER = Hypothesis(
     "different clusters",
     lt(j, i),
     "Two different clusters, numbered from 0; $i$ is the larger one.",
+    setting=True,
 )
 ENOUGH = Hypothesis(
     "enough digits",
@@ -56,6 +67,7 @@ ENOUGH = Hypothesis(
 
 REACH = Part(
     title="All numbers of clusters have p digits",
+    tests=("test_the_width_of_a_token",),
     text="Clusters are numbered $0, \\dots, k - 1$. The largest number that $p$ digits can write "
     "has a 1 in every place.",
     start=k - 1,
@@ -151,6 +163,7 @@ DISTANCE = definition(
 
 COUNTED = Part(
     title="A squared difference of digits is 0 or 1",
+    tests=("test_codes_of_different_clusters_differ_in_a_digit",),
     start=differs,
     steps=(
         Step(
@@ -164,6 +177,7 @@ COUNTED = Part(
 
 APART = Part(
     title="Codes of 0/1 digits are apart",
+    tests=("test_codes_of_different_clusters_differ_in_a_digit",),
     text="What the distance circuit asks of codes.",
     start=SquaredNorm(b_i - b_j),
     steps=(
@@ -199,6 +213,7 @@ SQUARE_OF = definition(
 
 STRENGTH = Part(
     title="A signed code has square p",
+    tests=("test_products_of_signed_codes_count_differing_digits",),
     text="Every digit contributes 1.",
     start=Inner(s_j, s_j),
     steps=(

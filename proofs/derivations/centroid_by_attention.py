@@ -37,6 +37,7 @@ DISTINCT = Hypothesis(
 
 MEMBER = Part(
     title="By distance, a member scores 0",
+    tests=("test_a_center_reads_the_mean_of_its_members",),
     text="Center $j$ asks with its code $b_j$; a point answers with its label row $y$.",
     start=-SquaredNorm(y - b_j),
     steps=(
@@ -52,6 +53,7 @@ MEMBER = Part(
 
 OTHER = Part(
     title="By distance, every other point scores less",
+    tests=("test_a_center_reads_the_mean_of_its_members",),
     start=-SquaredNorm(y - b_j),
     steps=(
         Step(
@@ -92,6 +94,7 @@ _room = beta - 1 - Inner(b_j, b_l)
 
 DOT_MEMBER = Part(
     title="By dot product, a member scores beta",
+    tests=("test_scores_of_codes_are_as_derived",),
     text="The same question, with the dot product as the score.",
     start=Inner(b_j, y),
     steps=(
@@ -107,6 +110,7 @@ DOT_MEMBER = Part(
 
 DOT_OTHER = Part(
     title="By dot product, every other point scores at most beta minus 1",
+    tests=("test_scores_of_codes_are_as_derived",),
     start=Inner(b_j, y),
     steps=(
         Step(
@@ -127,6 +131,7 @@ DOT_OTHER = Part(
 
 OWN_KEY = Part(
     title="The key of the center itself scores beta minus one half",
+    tests=("test_scores_of_codes_are_as_derived",),
     text="Centers are keys, too: their codes, scaled by $1 - \\tfrac{1}{2\\beta}$.",
     start=sink * Inner(b_j, b_j),
     steps=(
@@ -141,6 +146,7 @@ OWN_KEY = Part(
 
 OTHER_KEY = Part(
     title="The key of another center scores at most beta minus 1",
+    tests=("test_scores_of_codes_are_as_derived",),
     start=sink * Inner(b_j, b_l),
     steps=(
         Step(
@@ -311,6 +317,7 @@ LABELS = Hypothesis(
     eq(Y, A * B),
     "Every label row is exactly the code of one center: $Y = A B$, where row $i$ of $A$ is 1 at "
     "the label $a_i$ and 0 elsewhere.",
+    setting=True,
 )
 SIZES = definition(N, A.T * A, "the sizes of the clusters, on the diagonal")
 NOT_EMPTY = Hypothesis(
@@ -330,6 +337,7 @@ _no_terms = sp.Sum(sp.Integer(0), (i, 1, n))
 
 ONE_LABEL = Part(
     title="Off the diagonal, cluster sizes are 0",
+    tests=("test_a_center_reads_the_mean_of_its_members",),
     text=r"The entry of $A\T A$ at two different clusters $j$ and $j + q$.",
     start=over_points(m[i, j] * m[i, j + q]),
     steps=(
@@ -348,6 +356,7 @@ ONE_LABEL = Part(
 
 COUNTS = Part(
     title="On the diagonal, members are counted",
+    tests=("test_a_center_reads_the_mean_of_its_members",),
     text=r"The entry $j, j$ of $A\T A$.",
     start=over_points(m[i, j] ** 2),
     steps=(
@@ -361,6 +370,7 @@ COUNTS = Part(
 
 MATRIX = Part(
     title="All means at once",
+    tests=("test_a_center_reads_the_mean_of_its_members",),
     text="What the centers read, $G X$, times the sizes of the clusters.",
     start=sp.MatMul(N, G, X),
     steps=(
@@ -379,6 +389,7 @@ MATRIX = Part(
 
 OWN_LABEL = Part(
     title="The label rows that a center gathers are its code",
+    tests=("test_a_center_reads_the_mean_of_its_members",),
     text="The same weights on the label rows, again times the sizes.",
     start=sp.MatMul(N, G, Y),
     steps=(
@@ -425,6 +436,7 @@ _sum = sp.Add(*(m * f for m, f in zip(_of_one, _points, strict=True)))
 
 LABELLINGS = Part(
     title="Three points, two centers, all labellings",
+    tests=("test_a_center_reads_the_mean_of_its_members",),
     text="The reference's own head with its matrices, run on every labelling of three points, "
     "their content left as symbols: what center 1 reads. With no member, all label rows are "
     "equally far from its code, and it reads the mean of all points: this is where the hypothesis "

@@ -65,12 +65,19 @@ ONE_EACH = Hypothesis(
     "points are permuted",
     eq(Pi.T * Pi, sp.Identity(n)),
     r"$\Pi$ permutes the rows of a matrix of points: $\Pi\T \Pi = I$.",
+    setting=True,
 )
 ROWS = Hypothesis(
-    "rows of a permutation", eq(Pi * ones(n), ones(n)), r"Every row of $\Pi$ has one 1."
+    "rows of a permutation",
+    eq(Pi * ones(n), ones(n)),
+    r"Every row of $\Pi$ has one 1.",
+    setting=True,
 )
 COLUMNS = Hypothesis(
-    "columns of a permutation", eq(Pi.T * ones(n), ones(n)), r"Every column of $\Pi$ has one 1."
+    "columns of a permutation",
+    eq(Pi.T * ones(n), ones(n)),
+    r"Every column of $\Pi$ has one 1.",
+    setting=True,
 )
 _permuted = (ONE_EACH, ROWS, COLUMNS)
 
@@ -97,6 +104,7 @@ SCORES_PERMUTED = Part(
 )
 SIZES_PERMUTED = Part(
     title="Cluster sizes stay",
+    tests=("test_points_may_be_permuted",),
     text=r"Their weights, if points have any: $W$ is diagonal and becomes $\Pi W \Pi\T$.",
     start=sp.MatMul(sp.Transpose(Pi * A), Pi * W * Pi.T, ones(n)),
     steps=(
@@ -127,6 +135,7 @@ _values = {A: Pi * A, X: Pi * X}
 _point_scores = layer.DERIVATION.fact(POINT_SCORES).at(_values)
 GATHER_PERMUTED = Part(
     title="The gather head sees permuted keys",
+    tests=("test_points_may_be_permuted",),
     text="In the circuit: the scores of the points for the centers.",
     start=POINT_SCORES.start.xreplace(_values),
     steps=(
@@ -387,6 +396,7 @@ CIRCUIT_EMPTY = _circuit_part(
 Psi = sp.MatrixSymbol("Psi", k, k)
 SCORES_RELABELLED = Part(
     title="Permuted centers have permuted scores",
+    tests=("test_centers_may_be_relabelled_without_ties",),
     text=r"$\Psi$ permutes the centers, and their biases with them.",
     start=scores(X, Psi * C, Psi * s),
     steps=(
@@ -412,6 +422,7 @@ def _decided(title: str, text: str, known: tuple[Premise, Premise], result: int)
     split = (D[j] - D[l],)
     return Part(
         title=title,
+        tests=("test_centers_may_be_relabelled_without_ties",),
         text=text,
         start=strict.relation.left,
         steps=(
@@ -446,6 +457,7 @@ OTHERS_LOSE = _decided(
 )
 SIZES_RELABELLED = Part(
     title="Sizes are permuted",
+    tests=("test_centers_may_be_relabelled_without_ties",),
     text=r"The weights of the clusters for labels $A \Psi\T$.",
     start=sp.MatMul(sp.Transpose(A * Psi.T), W, ones(n)),
     steps=(
@@ -545,7 +557,7 @@ For Lloyd's step, and so for a layer of the dot-product circuit:
 - when the centers are permuted **and no point is tied**, labels and new centers are permuted in
   the same way.
 
-With a tie the last fails.
+With a tie the last can fail.
 """,
     source=OURS,
     credit="These are well-known properties of k-means; that the circuit shares them exactly, ties "

@@ -243,6 +243,7 @@ _new_token = tokens(
 _weights = _gated.matrices
 GATE_FIRST = Part(
     title="First factors, from the circuit",
+    tests=("test_the_commit_of_a_center_from_any_state",),
     text="The circuit's own $W_1$ at $d = 2$, applied to one center with symbols in its slots: "
     "content $c$, code $b$, message $m$, bias $s$, one.",
     start=sp.MatMul(_token, from_code(_weights["commit_center.w1"]), evaluate=False),
@@ -258,6 +259,7 @@ GATE_FIRST = Part(
 )
 GATE_SECOND = Part(
     title="Second factors, from the circuit",
+    tests=("test_the_commit_of_a_center_from_any_state",),
     text="And its $W_3$.",
     start=sp.MatMul(_token, from_code(_weights["commit_center.w3"]), evaluate=False),
     steps=(
@@ -404,6 +406,7 @@ def passing(value: Any, shift: Any) -> Any:
 
 RELU_CONTENT = Part(
     title="Squared ReLU commits the content",
+    tests=("test_the_commit_of_a_center_from_any_state",),
     text="Coordinate $a$ of the content of one center, $d$ arbitrary. The residual connection adds "
     "the output of four units to $c_a$.",
     start=c_a + passed(m_a - c_a, t),
@@ -420,6 +423,7 @@ RELU_CONTENT = Part(
 
 RELU_MESSAGE = Part(
     title="Squared ReLU clears the message",
+    tests=("test_the_commit_of_a_center_from_any_state",),
     text="Coordinate $a$ of the message; the same units, taken off.",
     start=m_a - passed(m_a, t),
     steps=(
@@ -437,6 +441,7 @@ _norm = -half * sp.Sum(m_a**2, (a, 1, d))
 
 RELU_BIAS = Part(
     title="Squared ReLU commits the bias",
+    tests=("test_the_commit_of_a_center_from_any_state",),
     text=r"Two units for each $m_a^2$, and four that take the old bias off. The bias is a square "
     "in size, so these have the shift $t^2$.",
     start=_s + _halves_of_norm - passed(_s, t**2),
@@ -462,6 +467,7 @@ _y_q, _o_q = (
 
 RELU_LABEL = Part(
     title="Squared ReLU commits the label",
+    tests=("test_the_commit_of_a_label_from_any_state",),
     text="Digit $q$ of the label of one point: into the output, with the shift 1.",
     start=_o_q + passed(_y_q - _o_q, sp.Integer(1)),
     steps=(
@@ -476,6 +482,7 @@ RELU_LABEL = Part(
 
 RELU_LABEL_CLEARED = Part(
     title="Squared ReLU clears the label",
+    tests=("test_the_commit_of_a_label_from_any_state",),
     text="And out of the label slot.",
     start=_y_q - passed(_y_q, sp.Integer(1)),
     steps=(

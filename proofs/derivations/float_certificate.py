@@ -82,12 +82,14 @@ ROUNDOFF = (
         "$\\delta_{j,q,t}$ is the $t$-th rounding that term $q$ of score $j$ goes through; a term "
         "that goes through fewer has $\\delta = 0$ for the rest.",
         forall=(j, q, t),
+        setting=True,
     ),
     Hypothesis(
         "unit roundoff, from below",
         ge(delta[j, q, t], -u),
         "The other half of $|\\delta| \\le u$.",
         forall=(j, q, t),
+        setting=True,
     ),
 )
 UNDERFLOW = (
@@ -111,12 +113,14 @@ NORMS = (
         "norm of the point",
         le(over_features(x[i] ** 2), R**2),
         "$R > 0$ is at least $\\norm{x}$.",
+        setting=True,
     ),
     Hypothesis(
         "norm of the center",
         le(over_features(c[j, i] ** 2), r[j] ** 2),
         "$r_j > 0$ is at least $\\norm{c_j}$.",
         forall=(j,),
+        setting=True,
     ),
 )
 LEAD = Hypothesis(
@@ -134,6 +138,7 @@ SHARES = Hypothesis(
     "A loss in one of the $d$ squares and $d - 1$ additions of $\\norm{c}^2$ is halved with it, "
     "$h_o = \\tfrac12$; the halving, the $d + 1$ products and the $d$ additions of the dot product "
     "count in full, $h_o = 1$.",
+    setting=True,
 )
 
 WORST = definition(
@@ -541,6 +546,7 @@ def _with(*numbers: int) -> Any:
 
 FROM_THE_CODE = Part(
     title="The factors in the code's own order",
+    tests=("test_computed_scores_are_within_the_bound",),
     text="The circuit's embedding, its query and key matrices and its dot product, run on symbols "
     "whose every operation brings a new $1 + \\delta$ (underflow aside). With two features no term "
     "has more than $3$ factors; $2d + 1 = 5$ are allowed for.",

@@ -71,6 +71,7 @@ UNIT_MAXIMA = Hypothesis(
 
 MAXIMUM = Part(
     title="What a maximum gets",
+    tests=("test_the_distance_to_the_limit_is_the_leak",),
     text=r"A maximum of key weight $u$ has the numerator $u\, e^{\gamma s_*}$. What it misses of "
     r"its share $u / W$ in averaging hardmax is its share of the leak.",
     start=u / W - maximum,
@@ -181,6 +182,7 @@ UNWEIGHTED = Part(
 
 VANISHES = Part(
     title="The leak tends to 0",
+    tests=("test_every_tolerance_is_met_at_some_gamma",),
     start=sp.Limit(leak, gamma, sp.oo),
     steps=(
         Step(

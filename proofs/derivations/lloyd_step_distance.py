@@ -27,6 +27,7 @@ ASSIGNMENT, CENTROID = assignment.DERIVATION, centroid.DERIVATION
 
 POINTS = Part(
     title="The points take new labels",
+    tests=("test_exact_under_the_hypotheses",),
     text="The first block: attention as assignment. The old labels go, the codes of the nearest "
     "centers come.",
     start=assignment.BLOCK.start,
@@ -148,6 +149,7 @@ def _in_content(rows: Any) -> sp.BlockMatrix:
 
 BLOCK = Part(
     title="The centers move",
+    tests=("test_exact_under_the_hypotheses",),
     text="The second block, all centers at once: they read the points, whose labels are new, with "
     "weights $G$, and themselves with weights $F$. The projection $P_x$ keeps the content.",
     start=sp.MatAdd(
@@ -175,6 +177,7 @@ BLOCK = Part(
 
 MEANS = Part(
     title="The new centers are the means",
+    tests=("test_exact_under_the_hypotheses",),
     text="The tokens after the layer, times the sizes of the clusters.",
     start=sp.MatMul(N, BLOCK.steps[-1].after),
     steps=(

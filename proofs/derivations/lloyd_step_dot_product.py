@@ -84,6 +84,7 @@ INVARIANT = definition(
 
 SCORE = Part(
     title="The score of a center",
+    tests=("test_exact_on_lattices_with_ties_duplicates_and_empty_clusters",),
     text="Query $[x, 1]$ of a point, key $[c, s]$ of a center, $d$ arbitrary.",
     start=Inner(sp.BlockMatrix([[x], [one]]), sp.BlockMatrix([[c], [bias * one]])),
     steps=(
@@ -222,6 +223,7 @@ _code_to_label = grid(_center, _point, {(1, 2): sp.Identity(p)})
 
 LABELS = Part(
     title="The label slot holds the code of the label",
+    tests=("test_exact_on_lattices_with_ties_duplicates_and_empty_clusters",),
     text="The head writes the codes of the centers, weighted by $A$; the residual connection adds "
     "it to the tokens of the points, whose label slot is 0. All sizes.",
     start=sp.MatAdd(_points_in, sp.MatMul(A, _in, _code_to_label)),
@@ -249,6 +251,7 @@ _code_key = grid(_center, [p], {(1, 0): sp.Identity(p)})
 
 POINT_SCORES = Part(
     title="Centers ask points by code",
+    tests=("test_every_other_key_is_half_below_the_largest_score",),
     text="Queries are the codes of the centers, keys the label slots of the points.",
     start=sp.MatMul(
         sp.MatMul(_in, _code_key),
@@ -265,6 +268,7 @@ POINT_SCORES = Part(
 )
 CENTER_SCORES = Part(
     title="Centers ask centers by code",
+    tests=("test_every_other_key_is_half_below_the_largest_score",),
     text="The keys of the centers are their codes, shortened.",
     start=sp.MatMul(sp.MatMul(_in, _code_key), sp.Transpose(sp.MatMul(sink, _in, _code_key))),
     steps=(
@@ -284,6 +288,7 @@ def _from(part: Part) -> Any:
 
 MEMBER_SCORE = Part(
     title="A member scores beta",
+    tests=("test_every_other_key_is_half_below_the_largest_score",),
     text="The first line of the table of scores: its label row is the code that asks.",
     start=Inner(b_j, y),
     steps=(Step(beta, "The square of a code.", Certificate(multiples=((1, _from(DOT_MEMBER)),))),),
@@ -291,6 +296,7 @@ MEMBER_SCORE = Part(
 )
 OTHER_SCORE = Part(
     title="A point with another label scores at most beta minus 1",
+    tests=("test_every_other_key_is_half_below_the_largest_score",),
     start=Inner(b_j, y),
     steps=(
         Step(
@@ -304,6 +310,7 @@ OTHER_SCORE = Part(
 )
 OWN_SCORE = Part(
     title="The center itself scores beta minus one half",
+    tests=("test_every_other_key_is_half_below_the_largest_score",),
     start=Inner(b_j, sink * b_j),
     steps=(
         Step(sink * Inner(b_j, b_j), "Its key is its code, shortened."),
@@ -433,6 +440,7 @@ def _at_most(title: str, text: str, score: Any, bound: Any, slack: Any, using: A
 
     return Part(
         title=title,
+        tests=("test_every_other_key_is_half_below_the_largest_score",),
         text=text,
         start=score,
         steps=(
@@ -465,6 +473,7 @@ CENTERS_AT_MOST = _at_most(
 )
 OTHERS_AT_MOST = Part(
     title="A point that is no member scores at most beta minus 1",
+    tests=("test_every_other_key_is_half_below_the_largest_score",),
     text="Without members, all points are at least $\\tfrac12$ below the center itself.",
     start=(1 - member[i, j]) * sigma[i],
     steps=(
@@ -574,6 +583,7 @@ GATHERED = definition(
 
 GATHERED_TOKENS = Part(
     title="The message slot holds the new centers",
+    tests=("test_exact_on_lattices_with_ties_duplicates_and_empty_clusters",),
     text="Values are contents, read into the message slot, which is 0 before. All sizes.",
     start=sp.MatAdd(
         _in,
@@ -624,6 +634,7 @@ CENTERS = Part(
 )
 POINTS = Part(
     title="The output holds the code of the label",
+    tests=("test_exact_on_lattices_with_ties_duplicates_and_empty_clusters",),
     text="The feed-forward block on the tokens $Z_p$ of the points.",
     start=_labels_committed,
     steps=(
@@ -727,6 +738,7 @@ READY = Part(
 
 CLEARED = Part(
     title="In every labelling the message is cleared",
+    tests=("test_the_invariant_holds_after_every_layer",),
     text="Its message, in the same runs.",
     start=_rest(*_names),
     steps=(Step(sp.Integer(0), "For the next layer.", _every, code=(_apply_block,)),),

@@ -12,7 +12,15 @@ from typing import Any
 import sympy as sp
 
 from proofs.checks import Certificate, Families, Identity, Induction, Result, SignCases
-from proofs.derivation import PAPER, Definition, Derivation, Hypothesis, Part, Step, definition
+from proofs.derivation import (
+    PAPER_AND_OURS,
+    Definition,
+    Derivation,
+    Hypothesis,
+    Part,
+    Step,
+    definition,
+)
 from proofs.derivations import attention_as_assignment as assignment
 from proofs.derivations import centroid_by_attention as centroid
 from proofs.derivations import lloyd_step_distance as distance
@@ -175,6 +183,7 @@ _x, _z, _c = assignment.x, assignment.z, assignment.c
 EQUAL = Hypothesis("two points are equal", eq(_z, _x), "The points $x$ and $z$ are equal.")
 SAME_DISTANCES = Part(
     title="Equal points are equally far from everything",
+    tests=("test_equal_points_carry_equal_labels_in_every_layer",),
     start=SquaredNorm(_z - _c),
     steps=(
         Step(
@@ -435,7 +444,7 @@ Nothing else passes from layer to layer: contents of points and codes never chan
 carry equal labels in every layer, and biases and messages are what an embedding of the new centers
 would give.
 """,
-    source=PAPER,
+    source=PAPER_AND_OURS,
     credit="That stacked layers iterate is the papers'. The invariant on equal points, and the "
     "dot-product circuit, are ours.",
     hypotheses=(

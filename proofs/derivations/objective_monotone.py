@@ -45,6 +45,7 @@ MEANS = Hypothesis(
     eq(A.T * X, N * C_new),
     "Row $j$: the sum of the members of cluster $j$ is their number times their mean, which is the "
     "new center. For an empty cluster both sides are 0, wherever its center is.",
+    setting=True,
 )
 
 ORTHOGONAL = Part(
@@ -66,6 +67,7 @@ ORTHOGONAL = Part(
 
 PYTHAGORAS = Part(
     title="Distances to the old centers, from distances to the new ones",
+    tests=("test_with_the_labels_kept_it_falls_by_the_moves_exactly",),
     text="Labels are fixed: row $i$ of $A C$ is the center that point $i$ is assigned to.",
     start=SquaredNorm(X - A * C),
     steps=(
@@ -109,6 +111,7 @@ ROW_OF_C = Hypothesis("row of C", eq(C.T * one_hot, c_a), "Row $a$ of $C$: the c
 
 ROW = Part(
     title="A row holds the distance of a point to its center",
+    tests=("test_with_the_labels_kept_it_falls_by_the_moves_exactly",),
     text=r"Row $i$ of $X - A C$ as a column. The squared norm of the matrix is the sum of those of "
     "its rows.",
     assuming=(ROW_OF_A, ROW_OF_X, ROW_OF_C),
@@ -129,6 +132,7 @@ NEW_ROW = Hypothesis("a new center", eq(C_new.T * unit, c_j_new), "Row $j$ of $C
 
 MOVE = Part(
     title="The diagonal holds size times squared move",
+    tests=("test_with_the_labels_kept_it_falls_by_the_moves_exactly",),
     text=r"Entry $j$ of the diagonal of $N (C' - C)(C' - C)\T$, whose trace is that of "
     r"$(C' - C)\T N (C' - C)$.",
     assuming=(DIAGONAL, OLD_ROW, NEW_ROW),
@@ -184,6 +188,7 @@ SIZE_OF = tuple(
 
 NORMAL_SIZES = Part(
     title="Three points, two centers: the sizes",
+    tests=("test_with_the_labels_kept_it_falls_by_the_moves_exactly",),
     text="Row $i$ of $A$ holds $\\rho_i = \\sqrt{w_i}$ in the column of the label. Every "
     "labelling is a case, those with an empty cluster too.",
     start=sp.MatMul(_A.T, _A, evaluate=False),
@@ -234,6 +239,7 @@ AT_LABEL = definition(
 
 CHOICE = Part(
     title="The center of the label is a nearest one",
+    tests=("test_the_strong_form",),
     text="Three centers, at squared distances $D_1, D_2, D_3$, in every order and with every tie.",
     start=sp.ImmutableMatrix([nearest] * 3),
     steps=(
@@ -276,6 +282,7 @@ LABELS = Hypothesis(
     "$D_{ij}$ is the squared distance of point $i$ to the old center $j$, and $b_i$ the smallest "
     "of them. The label $a_i$ is that of a nearest center, as shown.",
     forall=(i,),
+    setting=True,
 )
 SMALLEST = Hypothesis(
     "the new distances",
@@ -283,6 +290,7 @@ SMALLEST = Hypothesis(
     "$D'_{ij}$ is the squared distance of point $i$ to the new center $j$, and $b'_i$ the smallest "
     "of them.",
     forall=(i, j),
+    setting=True,
 )
 COST = Definition(
     "cost",
@@ -383,6 +391,7 @@ STRICT_MOVE = Hypothesis(
 )
 STRICT = Part(
     title="It falls strictly unless no center with members moves",
+    tests=("test_runs_halt_in_a_fixed_point",),
     text="An empty cluster keeps its center. So if no center with members moves, no center does.",
     assuming=(STRICT_MOVE,),
     start=f(t + 1),
@@ -438,6 +447,7 @@ NEXT = Part(
 )
 TRAJECTORY = Part(
     title="All steps together",
+    tests=("test_the_moves_add_up_along_a_trajectory",),
     start=f(t) + S(t),
     steps=(
         Step(

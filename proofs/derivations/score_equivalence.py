@@ -44,6 +44,7 @@ EXPANSION = Part(
 
 COMPARISON = Part(
     title="Two centers compare the same way",
+    tests=("test_the_score_is_half_of_norm_minus_distance",),
     text=r"The term $\norm{x}^2$ belongs to the point, not to the center: it drops out.",
     start=score(c_a) - score(c_b),
     steps=(
@@ -80,6 +81,7 @@ _key = sp.ImmutableMatrix(_centers * from_code(_circuit.matrices["assign.centers
 
 FROM_THE_LAYER = Part(
     title="The layer computes this score",
+    tests=("test_the_score_is_half_of_norm_minus_distance",),
     text="Query and key matrices of the assignment head, taken from the circuit and applied to "
     "tokens with symbols in their slots: queries $[x, 1]$, keys $[c_j, -\\tfrac12\\norm{c_j}^2]$.",
     start=sp.MatMul(_query, _key.T, evaluate=False),

@@ -42,21 +42,27 @@ DISTANCE_A = Hypothesis(
     "distance to the nearest",
     le(SquaredNorm(x - exact_a), D**2),
     "$D$ is no smaller than the distance of any two points or centers ...",
+    setting=True,
 )
 DISTANCE_B = Hypothesis(
-    "distance to another", le(SquaredNorm(x - exact_b), D**2), "... be they near or far."
+    "distance to another",
+    le(SquaredNorm(x - exact_b), D**2),
+    "... be they near or far.",
+    setting=True,
 )
 OFF_A = Hypothesis(
     "off the nearest",
     le(SquaredNorm(c_a - exact_a), E[T] ** 2),
     "After $T$ layers every center is within $E_T$ of the exact one, $c_a$ of $c^*_a$ ...",
     forall=(T,),
+    setting=True,
 )
 OFF_B = Hypothesis(
     "off another",
     le(SquaredNorm(c_b - exact_b), E[T] ** 2),
     "... and $c_b$ of $c^*_b$.",
     forall=(T,),
+    setting=True,
 )
 LEFT = definition(
     left,
@@ -76,7 +82,7 @@ THRESHOLD = Hypothesis(
     "The bound of one layer is at most $e$ at the margin that is left, for every cluster; so no "
     "cluster is empty.",
 )
-START = Hypothesis("common start", eq(E[0], 0), "Both start from the same centers.")
+START = Hypothesis("common start", eq(E[0], 0), "Both start from the same centers.", setting=True)
 NEXT = definition(
     E[T + 1],
     layer.ERROR.start,
@@ -259,6 +265,7 @@ KEPT = Part(
 
 LABEL = Part(
     title="Every label stays",
+    tests=("test_the_margin_that_is_left",),
     text="The center that is nearest in the exact trajectory, $c^*_a$, is nearest here, and no "
     "other is as near. A Lloyd step from here has the same labels, so the same means: the next "
     "exact centers. What the layer adds to them is its own error only.",
@@ -384,7 +391,9 @@ ALONE = definition(
     Excerpt(dot_product_circuit, "sink = 1"),
     forall=(T,),
 )
-BEGIN = Hypothesis("first center", eq(center[0], far), "Where the empty cluster's center starts.")
+BEGIN = Hypothesis(
+    "first center", eq(center[0], far), "Where the empty cluster's center starts.", setting=True
+)
 SO_FAR = Hypothesis(
     "induction hypothesis for the drift",
     eq(center[T] - mu, phi**T * (far - mu)),
@@ -436,6 +445,7 @@ DRIFTED = Part(
 
 LOST = Part(
     title="In the end it is lost at any temperature",
+    tests=("test_an_empty_cluster_drifts",),
     text="So no bound holds for every number of layers.",
     start=sp.Limit((far - mu) * phi**T, T, sp.oo),
     steps=(

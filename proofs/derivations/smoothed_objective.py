@@ -17,7 +17,7 @@ import sympy as sp
 
 from proofs.checks import Certificate, Check, Identity, SignCases, Tangent, TermOfSum, Termwise
 from proofs.derivation import (
-    FOLLOW_UP,
+    FOLLOW_UP_AND_OURS,
     Definition,
     Derivation,
     Excerpt,
@@ -72,18 +72,21 @@ NEAREST = Hypothesis(
     "Center $a_i$ is a nearest center of point $i$: no squared distance $D_{i,j}$ is smaller than "
     "$D_{i,a_i}$. There may be several; $a_i$ is one of them.",
     forall=(i, j),
+    setting=True,
 )
 IN_RANGE = Hypothesis(
     "index of a center",
     le(a[i], k),
     "$a_i$ is one of the indices $1, \\dots, k$.",
     forall=(i,),
+    setting=True,
 )
 THRESHOLD = Hypothesis(
     "threshold",
     eq(over_centers(w[i, j]), 1),
     "$\\tau_i$ is the threshold of sparsemax: the weights $w_{i,j}$ of each point sum to 1.",
     forall=(i,),
+    setting=True,
 )
 
 z = sp.Symbol("z", real=True)
@@ -530,6 +533,7 @@ SOFT_LAG = in_distances(soft, p, SOFTMIN, SOFT_SUM.fact, "softmin")
 
 ABOVE = Part(
     title="The smallest distance is at most the sparsemin",
+    tests=("test_the_sparsemin_objective_lies_above_k_means_by_at_most_its_gap",),
     start=nearest,
     steps=(
         Step(
@@ -554,6 +558,7 @@ ABOVE = Part(
 
 ORDER = Part(
     title="The sparsemin is at most the softmin",
+    tests=("test_sparsemin_is_at_most_softmin_which_is_within_its_gap",),
     start=sparse[i],
     steps=(
         Step(
@@ -708,6 +713,10 @@ def gap_part(
     """The smoothed distance is at most the smallest plus the gap."""
     return Part(
         title=f"How far the {which} may be above",
+        tests=(
+            "test_the_sparsemin_objective_lies_above_k_means_by_at_most_its_gap",
+            "test_sparsemin_is_at_most_softmin_which_is_within_its_gap",
+        ),
         start=name[i],
         steps=(
             Step(
@@ -810,6 +819,7 @@ SOFT_SHARP = Part(
 
 SPARSE_SHARP = Part(
     title="The gap of sparsemin is attained",
+    tests=("test_the_gap_of_sparsemin_is_attained",),
     text="One center at distance 0 and $k - 1$ centers that are $u = \\tfrac12$ behind. With the "
     "threshold $\\tau = \\tfrac12 + \\tfrac1{2k}$ the weights are $\\tau$ and, $k - 1$ times, "
     "$\\tau - \\tfrac12$; they sum to 1:",
@@ -852,7 +862,7 @@ $$
 and so for the objectives, the sums over the $n$ points, with $n$ times these gaps. $W$ is Lambert's
 function. Both gaps are attained.
 """,
-    source=FOLLOW_UP,
+    source=FOLLOW_UP_AND_OURS,
     credit="The softmin and sparsemin objectives, and that sparsemin is the tighter one, are the "
     "second paper's. The two gaps, that they are attained, and the proofs are ours.",
     hypotheses=(NEAREST, IN_RANGE, THRESHOLD),

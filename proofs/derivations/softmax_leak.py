@@ -95,7 +95,9 @@ MARGIN = Hypothesis(
     "For every point $x$, its nearest center $c_a$ and every other center $c_b$; $\\Delta > 0$. So "
     "no point is tied.",
 )
-TWO = Hypothesis("two centers", ge(k, 2), "With one center, no point lies outside its cluster.")
+TWO = Hypothesis(
+    "two centers", ge(k, 2), "With one center, no point lies outside its cluster.", setting=True
+)
 BETA = Hypothesis("code strength", ge(beta, 1), "Every code has $b_j \\cdot b_j = \\beta$.")
 CODES = Hypothesis(
     "different codes",
@@ -114,20 +116,23 @@ ROW = Hypothesis(
     eq(codes(e_code[i, el]), 1 - alpha[i]),
     "The label weights of another point: $\\alpha_i$ on the code $b_j$, $e_{il}$ on the others.",
     forall=(i,),
+    setting=True,
 )
 DIAMETER = Hypothesis(
     "diameter",
     le(SquaredNorm(v - v_0), D**2),
     "For any two points or centers $v, v_0$.",
+    setting=True,
 )
-UNIT = Hypothesis("direction", eq(SquaredNorm(unit), 1), "$u$ is a direction.")
+UNIT = Hypothesis("direction", eq(SquaredNorm(unit), 1), "$u$ is a direction.", setting=True)
 LEAST = Hypothesis(
     "least coordinate",
     ge(Inner(unit, v - v_0), 0),
     "$v_0$ is the point or center that lies furthest back in the direction $u$.",
+    setting=True,
 )
 FEWER = Hypothesis(
-    "smallest cluster", le(m_0, m), "$m_0 > 0$ is the weight of the lightest cluster."
+    "smallest cluster", le(m_0, m), "$m_0 > 0$ is the weight of the lightest cluster.", setting=True
 )
 
 GAP_OF_MEMBER = definition(
@@ -720,6 +725,7 @@ OFF = Hypothesis("length", eq(SquaredNorm(moved), ell**2), "$\\ell$ is the lengt
 
 LENGTH = Part(
     title="An error is as long as its coordinate along itself",
+    tests=("test_the_error_of_one_layer",),
     text="Let the new center be off by $f$, of length $\\ell > 0$. Along $u = f / \\ell$ the error "
     "is $\\ell$, so it is enough to bound errors along directions.",
     start=Inner(moved / ell, moved),
@@ -774,6 +780,7 @@ ALL_SHARES = Hypothesis("shares", eq(sum(_shares), 1), "... and so do those of t
 
 MIXTURES = Part(
     title="The error of a mixture is that of its coordinate",
+    tests=("test_two_values_attain_the_bound_within_a_cluster",),
     text="A message is a mixture of values with weights $\\alpha$ that sum to 1, the mean of the "
     "members one with weights $\\mu$. Three keys, columns of any length. With more keys there "
     "are more terms.",
@@ -1080,6 +1087,7 @@ _lift = sp.exp(gamma_g * _leaked * rho)
 
 LIGHTEST = Part(
     title="The lightest cluster has the largest bound",
+    tests=("test_the_error_of_one_layer_in_extended_precision",),
     text="One bound then holds for all clusters.",
     start=bound,
     steps=(
@@ -1102,6 +1110,7 @@ LIGHTEST = Part(
 
 GATHER = Part(
     title="With hard labels the gather head alone reaches any tolerance",
+    tests=("test_the_required_gamma_keeps_the_tolerance",),
     text="At an infinite $\\gamma_a$ the labels do not leak. The code looks for the smallest "
     "$\\gamma_g$ at which this bound is at most *half* of the tolerance.",
     start=sp.Limit(center_error(assignment_gamma=sp.oo), gamma_g, sp.oo),

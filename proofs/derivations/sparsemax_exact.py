@@ -207,6 +207,7 @@ TOTAL = Part(
 
 HEAD = Part(
     title="The head writes what averaging hardmax writes",
+    tests=("test_exact_at_the_threshold",),
     assuming=(GAP, COLD),
     text="One coordinate of the values: $v_i$ at the maxima, of key weights $u_i$, and $o_i$ at "
     "the other keys.",
@@ -259,6 +260,7 @@ NECESSARY = Part(
 
 REQUIRED = Part(
     title="So the bound on gamma is sharp",
+    tests=("test_departs_just_below_the_assignment_threshold",),
     assuming=(SECOND_GETS_NOTHING, ONLY_MAXIMA),
     start=1 / W,
     steps=(
@@ -302,6 +304,7 @@ TWO_KEYS = Part(
 
 TWO_KEYS_SUM = Part(
     title="The two weights sum to 1",
+    tests=("test_the_second_of_two_keys_below_the_threshold",),
     assuming=(WARM,),
     start=part_above(gamma * top - tau_two) + part_above(gamma * (top - g) - tau_two),
     steps=(
@@ -382,6 +385,7 @@ _assign = {gamma: gamma_a, g: Delta / 2, W: 1, top: score(c_a), tau_star: tau_a}
 
 ASSIGN_ONE = Part(
     title="Assignment: the nearest center gets everything",
+    tests=("test_a_row_is_hardmax_exactly_from_the_threshold_on",),
     start=part_above(gamma_a * score(c_a) - tau_a),
     steps=(
         Step(
@@ -540,6 +544,7 @@ def _weights(tau_row: Any) -> Any:
 
 GATHER_SUM = Part(
     title="Gather: the weights of this row sum to 1",
+    tests=("test_a_light_cluster_needs_a_larger_gather_gamma",),
     text="So the threshold is the right one.",
     start=_weights(tau_g),
     steps=(
