@@ -294,9 +294,11 @@ def _part(
         if part.sizes is None
         else ", ".join(f"${name} = {value}$" for name, value in part.sizes.items())
     )
+    performed = part.code or any(step.code for step in part.steps)
+    algebra = "" if performed else "; algebra, which no code of its own performs"
     lines = [
         f"### {number}. {part.title} {{ #part-{number} }}\n",
-        f'<p class="scope" markdown>{sizes}</p>\n',
+        f'<p class="scope" markdown>{sizes}{algebra}</p>\n',
     ]
     if part.text:
         lines += [part.text.strip() + "\n"]

@@ -258,6 +258,7 @@ def _mean(*indices: int) -> Any:
 
 TIES = Part(
     title="Three centers, all orders of the distances",
+    code=(Hardmax,),
     text="All ways in which three distances can be ordered, ties included. A single nearest center "
     "gives its code, whichever it is; a tie gives the mean of the tied codes, which is no code: "
     "this is where the hypothesis is needed.",

@@ -15,7 +15,7 @@ from proofs.derivations import centroid_by_attention as centroid
 from proofs.expressions import Inner, SquaredNorm, eq, le, lt
 from proofs.symbols import column, computed, k, p
 from reference.arithmetic import exact
-from reference.circuits import distance_circuit
+from reference.circuits import distance_circuit, dot_product_circuit
 from reference.codes import binary_codes, code_strength, signed_binary_codes
 from reference.scores import dot_product, negative_squared_distance
 
@@ -132,6 +132,7 @@ INDEX = Part(
 
 DIFFER = Part(
     title="Different numbers differ in a digit",
+    code=(binary_codes,),
     text="The number of digits that differ is an integer, and it cannot be 0.",
     start=DIFFERING,
     steps=(
@@ -163,6 +164,7 @@ DISTANCE = definition(
 
 COUNTED = Part(
     title="A squared difference of digits is 0 or 1",
+    code=(binary_codes,),
     tests=("test_codes_of_different_clusters_differ_in_a_digit",),
     start=differs,
     steps=(
@@ -229,6 +231,7 @@ STRENGTH = Part(
 
 PRODUCT = Part(
     title="Signed codes of different clusters have product at most p minus 2",
+    code=(signed_binary_codes,),
     text="What the dot-product circuit asks of codes, with $\\beta = p$.",
     start=Inner(s_j, s_i),
     steps=(
@@ -267,6 +270,7 @@ def _other(code: sp.MatrixSymbol) -> Hypothesis:
 
 GATHER = Part(
     title="The distance circuit gathers by 0/1 digits",
+    code=(distance_circuit,),
     text="In the gather of the distance circuit, a point with another code scores less than a "
     "member, which scores 0.",
     start=-SquaredNorm(centroid.y - b_j),
@@ -287,6 +291,7 @@ GATHER = Part(
 
 DOT_GATHER = Part(
     title="The dot-product circuit gathers by signed digits",
+    code=(dot_product_circuit,),
     text="In the gather of the dot-product circuit, a point with another code scores at most "
     "$\\beta - 1$, with $\\beta = p$.",
     start=Inner(s_j, centroid.y),

@@ -53,6 +53,7 @@ MEMBER = Part(
 
 OTHER = Part(
     title="By distance, every other point scores less",
+    code=(negative_squared_distance,),
     tests=("test_a_center_reads_the_mean_of_its_members",),
     start=-SquaredNorm(y - b_j),
     steps=(
@@ -146,6 +147,7 @@ OWN_KEY = Part(
 
 OTHER_KEY = Part(
     title="The key of another center scores at most beta minus 1",
+    code=(dot_product_circuit,),
     tests=("test_scores_of_codes_are_as_derived",),
     start=sink * Inner(b_j, b_l),
     steps=(
@@ -337,6 +339,7 @@ _no_terms = sp.Sum(sp.Integer(0), (i, 1, n))
 
 ONE_LABEL = Part(
     title="Off the diagonal, cluster sizes are 0",
+    code=(attention,),
     tests=("test_a_center_reads_the_mean_of_its_members",),
     text=r"The entry of $A\T A$ at two different clusters $j$ and $j + q$.",
     start=over_points(m[i, j] * m[i, j + q]),
@@ -356,6 +359,7 @@ ONE_LABEL = Part(
 
 COUNTS = Part(
     title="On the diagonal, members are counted",
+    code=(attention,),
     tests=("test_a_center_reads_the_mean_of_its_members",),
     text=r"The entry $j, j$ of $A\T A$.",
     start=over_points(m[i, j] ** 2),
@@ -370,6 +374,7 @@ COUNTS = Part(
 
 MATRIX = Part(
     title="All means at once",
+    code=(attention,),
     tests=("test_a_center_reads_the_mean_of_its_members",),
     text="What the centers read, $G X$, times the sizes of the clusters.",
     start=sp.MatMul(N, G, X),
@@ -389,6 +394,7 @@ MATRIX = Part(
 
 OWN_LABEL = Part(
     title="The label rows that a center gathers are its code",
+    code=(attention,),
     tests=("test_a_center_reads_the_mean_of_its_members",),
     text="The same weights on the label rows, again times the sizes.",
     start=sp.MatMul(N, G, Y),

@@ -422,6 +422,7 @@ def _decided(title: str, text: str, known: tuple[Premise, Premise], result: int)
     split = (D[j] - D[l],)
     return Part(
         title=title,
+        code=(Hardmax,),
         tests=("test_centers_may_be_relabelled_without_ties",),
         text=text,
         start=strict.relation.left,

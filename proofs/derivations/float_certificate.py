@@ -458,6 +458,7 @@ v, w, mu, nu = (sp.IndexedBase(name, real=True) for name in ("v", "w", "mu", "nu
 
 ADDITION = Part(
     title="An addition puts one factor on every term",
+    code=(dot_product,),
     text="Two computed sums of $m$ and $n$ terms, each term with its own relative error and each "
     "sum with what underflow took from it, are added in floating point. Whatever the order of a "
     "sum of $m$ terms, it has $m - 1$ additions, so no term picks up more than $m - 1$ factors "
@@ -731,6 +732,7 @@ _high, _low = FROM_ABOVE[3].fact.at({j: a}), FROM_BELOW[3].fact.at({j: b})
 
 COMPARISON = Part(
     title="The exact scores compare like the computed ones",
+    code=(dot_score_error,),
     start=s[a] - s[b],
     steps=(
         Step(
@@ -768,6 +770,7 @@ _scores_compare = score_equivalence.DERIVATION.fact(score_equivalence.COMPARISON
 
 NEARER = Part(
     title="The center with the certified label is the nearer one",
+    code=(dot_score_error,),
     text="If the lead holds against every other center, the label is that of the nearest center, "
     "and there is no tie.",
     start=half * (SquaredNorm(column_x - c_b) - SquaredNorm(column_x - c_a)),

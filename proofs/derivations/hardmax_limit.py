@@ -182,6 +182,7 @@ UNWEIGHTED = Part(
 
 VANISHES = Part(
     title="The leak tends to 0",
+    code=(Softmax,),
     tests=("test_every_tolerance_is_met_at_some_gamma",),
     start=sp.Limit(leak, gamma, sp.oo),
     steps=(

@@ -177,6 +177,7 @@ BLOCK = Part(
 
 MEANS = Part(
     title="The new centers are the means",
+    code=(update_centers,),
     tests=("test_exact_under_the_hypotheses",),
     text="The tokens after the layer, times the sizes of the clusters.",
     start=sp.MatMul(N, BLOCK.steps[-1].after),

@@ -288,6 +288,7 @@ def _from(part: Part) -> Any:
 
 MEMBER_SCORE = Part(
     title="A member scores beta",
+    code=(dot_product,),
     tests=("test_every_other_key_is_half_below_the_largest_score",),
     text="The first line of the table of scores: its label row is the code that asks.",
     start=Inner(b_j, y),
@@ -296,6 +297,7 @@ MEMBER_SCORE = Part(
 )
 OTHER_SCORE = Part(
     title="A point with another label scores at most beta minus 1",
+    code=(dot_product,),
     tests=("test_every_other_key_is_half_below_the_largest_score",),
     start=Inner(b_j, y),
     steps=(
@@ -440,6 +442,7 @@ def _at_most(title: str, text: str, score: Any, bound: Any, slack: Any, using: A
 
     return Part(
         title=title,
+        code=(dot_product,),
         tests=("test_every_other_key_is_half_below_the_largest_score",),
         text=text,
         start=score,
@@ -473,6 +476,7 @@ CENTERS_AT_MOST = _at_most(
 )
 OTHERS_AT_MOST = Part(
     title="A point that is no member scores at most beta minus 1",
+    code=(dot_product,),
     tests=("test_every_other_key_is_half_below_the_largest_score",),
     text="Without members, all points are at least $\\tfrac12$ below the center itself.",
     start=(1 - member[i, j]) * sigma[i],

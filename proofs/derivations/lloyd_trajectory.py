@@ -29,6 +29,7 @@ from proofs.expressions import SquaredNorm, eq, ge, gt
 from proofs.symbols import A, B, X, p
 from reference.circuits import distance_circuit, dot_product_circuit
 from reference.classical.lloyd import lloyd, lloyd_step
+from reference.scores import negative_squared_distance
 from reference.transformer import Circuit
 
 t = sp.Symbol("t", integer=True, nonnegative=True)
@@ -183,6 +184,7 @@ _x, _z, _c = assignment.x, assignment.z, assignment.c
 EQUAL = Hypothesis("two points are equal", eq(_z, _x), "The points $x$ and $z$ are equal.")
 SAME_DISTANCES = Part(
     title="Equal points are equally far from everything",
+    code=(negative_squared_distance,),
     tests=("test_equal_points_carry_equal_labels_in_every_layer",),
     start=SquaredNorm(_z - _c),
     steps=(
@@ -245,6 +247,7 @@ LABELS_NEXT = Part(
 )
 LABELS_ALWAYS = Part(
     title="Equal points carry equal labels in every layer",
+    code=(Circuit.run,),
     text="This is the hypothesis of the claim on one layer; it need not be assumed again.",
     start=first(t),
     steps=(
@@ -266,6 +269,7 @@ ROWS = definition(A, S * Q, "equal points have equal rows of weights: $Q$ has a 
 NEW_ROWS = definition(V_next, Q * B, "the codes that the different points read")
 SAME_FORM = Part(
     title="Tokens of points keep their form",
+    code=(Circuit.run,),
     text="The tokens that one layer leaves are $[X \\mid A B]$, by the claim on one layer. The "
     "next one assumes label rows of the form $S V$.",
     start=distance.POINTS.start,
@@ -285,6 +289,7 @@ SAME_FORM = Part(
 )
 SAME_CODES = Part(
     title="Tokens of centers keep their codes",
+    code=(Circuit.run,),
     start=distance.BLOCK.start,
     steps=(
         Step(
@@ -401,6 +406,7 @@ TRAJECTORY_DOT = Part(
 )
 READY = Part(
     title="The dot-product circuit leaves tokens of the same form",
+    code=(Circuit.run,),
     text="The last block of a layer, on the tokens of the centers that the gather has left.",
     start=dot_product.CENTERS.start,
     steps=(

@@ -24,7 +24,7 @@ from proofs.derivation import (
 from proofs.expressions import Inner, SquaredNorm, eq, gt, le
 from proofs.symbols import A, C, X, column, computed, entries, k, n, to_code
 from reference.classical import lloyd as lloyd_module
-from reference.classical.lloyd import lloyd_step, objective, predict, update_centers
+from reference.classical.lloyd import lloyd, lloyd_step, objective, predict, update_centers
 
 C_new = sp.MatrixSymbol("C'", *C.shape)
 N = sp.MatrixSymbol("N", k, k)
@@ -67,6 +67,7 @@ ORTHOGONAL = Part(
 
 PYTHAGORAS = Part(
     title="Distances to the old centers, from distances to the new ones",
+    code=(objective,),
     tests=("test_with_the_labels_kept_it_falls_by_the_moves_exactly",),
     text="Labels are fixed: row $i$ of $A C$ is the center that point $i$ is assigned to.",
     start=SquaredNorm(X - A * C),
@@ -111,6 +112,7 @@ ROW_OF_C = Hypothesis("row of C", eq(C.T * one_hot, c_a), "Row $a$ of $C$: the c
 
 ROW = Part(
     title="A row holds the distance of a point to its center",
+    code=(objective,),
     tests=("test_with_the_labels_kept_it_falls_by_the_moves_exactly",),
     text=r"Row $i$ of $X - A C$ as a column. The squared norm of the matrix is the sum of those of "
     "its rows.",
@@ -132,6 +134,7 @@ NEW_ROW = Hypothesis("a new center", eq(C_new.T * unit, c_j_new), "Row $j$ of $C
 
 MOVE = Part(
     title="The diagonal holds size times squared move",
+    code=(update_centers,),
     tests=("test_with_the_labels_kept_it_falls_by_the_moves_exactly",),
     text=r"Entry $j$ of the diagonal of $N (C' - C)(C' - C)\T$, whose trace is that of "
     r"$(C' - C)\T N (C' - C)$.",
@@ -188,6 +191,7 @@ SIZE_OF = tuple(
 
 NORMAL_SIZES = Part(
     title="Three points, two centers: the sizes",
+    code=(update_centers,),
     tests=("test_with_the_labels_kept_it_falls_by_the_moves_exactly",),
     text="Row $i$ of $A$ holds $\\rho_i = \\sqrt{w_i}$ in the column of the label. Every "
     "labelling is a case, those with an empty cluster too.",
@@ -391,6 +395,7 @@ STRICT_MOVE = Hypothesis(
 )
 STRICT = Part(
     title="It falls strictly unless no center with members moves",
+    code=(lloyd_step,),
     tests=("test_runs_halt_in_a_fixed_point",),
     text="An empty cluster keeps its center. So if no center with members moves, no center does.",
     assuming=(STRICT_MOVE,),
@@ -447,6 +452,7 @@ NEXT = Part(
 )
 TRAJECTORY = Part(
     title="All steps together",
+    code=(lloyd,),
     tests=("test_the_moves_add_up_along_a_trajectory",),
     start=f(t) + S(t),
     steps=(
@@ -466,6 +472,7 @@ RETURN = Hypothesis(
 )
 HALT = Part(
     title="No set of centers returns unless nothing moved in between",
+    code=(lloyd,),
     text="Count the steps from the first of two equal sets of centers.",
     assuming=(RETURN,),
     start=S(t),

@@ -44,6 +44,7 @@ EXPANSION = Part(
 
 COMPARISON = Part(
     title="Two centers compare the same way",
+    code=(predict,),
     tests=("test_the_score_is_half_of_norm_minus_distance",),
     text=r"The term $\norm{x}^2$ belongs to the point, not to the center: it drops out.",
     start=score(c_a) - score(c_b),

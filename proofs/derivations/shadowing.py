@@ -338,6 +338,7 @@ NEXT_LAYER = Part(
 
 FOREVER = Part(
     title="Any number of layers",
+    code=(required_gamma,),
     start=E[T],
     steps=(
         Step(
@@ -430,6 +431,7 @@ _example = 0.5 + 8.5 / (1 + 3 * sp.exp(-10)) ** 1000
 
 DRIFTED = Part(
     title="The leaks of an empty cluster add up",
+    code=(required_gamma,),
     text="Points 0 and 1, centers 1/2 and 9, $\\gamma_g = 20$: after 1000 layers the second center "
     f"is at {float(_example):.2f}.",
     start=center[T] - mu,
@@ -445,6 +447,7 @@ DRIFTED = Part(
 
 LOST = Part(
     title="In the end it is lost at any temperature",
+    code=(required_gamma,),
     tests=("test_an_empty_cluster_drifts",),
     text="So no bound holds for every number of layers.",
     start=sp.Limit((far - mu) * phi**T, T, sp.oo),

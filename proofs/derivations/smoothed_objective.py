@@ -533,6 +533,7 @@ SOFT_LAG = in_distances(soft, p, SOFTMIN, SOFT_SUM.fact, "softmin")
 
 ABOVE = Part(
     title="The smallest distance is at most the sparsemin",
+    code=(smoothed_objective,),
     tests=("test_the_sparsemin_objective_lies_above_k_means_by_at_most_its_gap",),
     start=nearest,
     steps=(
@@ -558,6 +559,7 @@ ABOVE = Part(
 
 ORDER = Part(
     title="The sparsemin is at most the softmin",
+    code=(smoothed_objective,),
     tests=("test_sparsemin_is_at_most_softmin_which_is_within_its_gap",),
     start=sparse[i],
     steps=(
@@ -804,6 +806,7 @@ _others = sp.exp(-1 - t)
 
 SOFT_SHARP = Part(
     title="The gap of softmin is attained",
+    code=(softmin_gap,),
     text="One center at distance 0 and $k - 1$ centers that are $u = 1 + t$ behind: the mean lag, "
     "from the weights $1$ and $e^{-1-t}$ over their sum.",
     start=sp.Mul(0 + (k - 1) * _others, 1 + t, evaluate=False) / (1 + (k - 1) * _others),
@@ -819,6 +822,7 @@ SOFT_SHARP = Part(
 
 SPARSE_SHARP = Part(
     title="The gap of sparsemin is attained",
+    code=(sparsemin_gap,),
     tests=("test_the_gap_of_sparsemin_is_attained",),
     text="One center at distance 0 and $k - 1$ centers that are $u = \\tfrac12$ behind. With the "
     "threshold $\\tau = \\tfrac12 + \\tfrac1{2k}$ the weights are $\\tau$ and, $k - 1$ times, "
@@ -829,6 +833,7 @@ SPARSE_SHARP = Part(
 
 SPARSE_SHARP_LAG = Part(
     title="Its mean lag",
+    code=(sparsemin_gap,),
     text="Only the $k - 1$ centers behind add to it, half a unit each.",
     start=(k - 1) * sp.Add(half + _share, -half, evaluate=False) * half,
     steps=(

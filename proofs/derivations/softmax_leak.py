@@ -18,7 +18,7 @@ from proofs.derivations import hardmax_limit, score_equivalence
 from proofs.expressions import Inner, SquaredNorm, eq, ge, le
 from proofs.symbols import column, k
 from reference.attention import attention
-from reference.bounds import label_leak, required_gamma, softmax_center_error
+from reference.bounds import label_leak, required_gamma, softmax_center_error, softmax_leak
 from reference.circuits import dot_product_circuit
 from reference.normalizers import Normalizer, Softmax
 
@@ -277,6 +277,7 @@ _leak = hardmax_limit.UNWEIGHTED.relation
 
 LEAK = Part(
     title="What a row puts outside its maxima",
+    code=(softmax_leak,),
     text="Of $K$ keys, $m$ have the largest score $s_*$, and the $q$ others stay behind by a gap "
     "$g$ or more. $Z(\\gamma)$ is the sum of all numerators.",
     start=_leak.left,

@@ -186,6 +186,7 @@ EQUAL = Part(
 
 TOTAL = Part(
     title="The weights sum to 1",
+    code=(Sparsemax,),
     assuming=(GAP, COLD),
     text="So this threshold is the one of the definition.",
     start=W * part_above(gamma * top - tau_star)
@@ -260,6 +261,7 @@ NECESSARY = Part(
 
 REQUIRED = Part(
     title="So the bound on gamma is sharp",
+    code=(Sparsemax,),
     tests=("test_departs_just_below_the_assignment_threshold",),
     assuming=(SECOND_GETS_NOTHING, ONLY_MAXIMA),
     start=1 / W,
@@ -304,6 +306,7 @@ TWO_KEYS = Part(
 
 TWO_KEYS_SUM = Part(
     title="The two weights sum to 1",
+    code=(Sparsemax,),
     tests=("test_the_second_of_two_keys_below_the_threshold",),
     assuming=(WARM,),
     start=part_above(gamma * top - tau_two) + part_above(gamma * (top - g) - tau_two),
@@ -385,6 +388,7 @@ _assign = {gamma: gamma_a, g: Delta / 2, W: 1, top: score(c_a), tau_star: tau_a}
 
 ASSIGN_ONE = Part(
     title="Assignment: the nearest center gets everything",
+    code=(Sparsemax,),
     tests=("test_a_row_is_hardmax_exactly_from_the_threshold_on",),
     start=part_above(gamma_a * score(c_a) - tau_a),
     steps=(
@@ -544,6 +548,7 @@ def _weights(tau_row: Any) -> Any:
 
 GATHER_SUM = Part(
     title="Gather: the weights of this row sum to 1",
+    code=(Sparsemax,),
     tests=("test_a_light_cluster_needs_a_larger_gather_gamma",),
     text="So the threshold is the right one.",
     start=_weights(tau_g),
@@ -632,6 +637,7 @@ ITSELF = Part(
 
 EMPTY = Part(
     title="Gather: an empty cluster reads its own center",
+    code=(Sparsemax,),
     assuming=(NO_MEMBER, WITHIN),
     start=_read(tau_e),
     steps=(
@@ -681,6 +687,7 @@ _too_warm = {gamma: gamma_g, g: half, tau_two: tau_2g}
 
 ASSIGN_SHARP = Part(
     title="Assignment just below the bound mixes two codes",
+    code=(Sparsemax,),
     text="The share of the code of the second center.",
     assuming=(WARM_ASSIGNMENT,),
     start=sp.Integer(0),
@@ -705,6 +712,7 @@ ASSIGN_SHARP = Part(
 
 GATHER_SHARP = Part(
     title="Gather just below the bound mixes the center into the mean",
+    code=(Sparsemax,),
     text="The share of the center's own key, beside one member.",
     assuming=(WARM_GATHER,),
     start=sp.Integer(0),
