@@ -70,17 +70,15 @@ def over_operations(term: Any) -> sp.Sum:
 SMALL = Hypothesis(
     "not too many features",
     le(4 * factors * u, 1),
-    "$(2d+1)\\, u \\le \\tfrac14$, with $u$ the unit roundoff: in single precision, up to two "
-    "million features.",
+    "In single precision, up to two million features; $u$ is the unit roundoff.",
 )
 ROUNDOFF = (
     Hypothesis(
         "unit roundoff",
         ge(u, delta[j, q, t]),
         "An operation returns its exact result times $1 + \\delta$, $|\\delta| \\le u$, plus what "
-        "underflow loses. Nothing overflows; no format of fewer digits (as TF32) is on the way. "
-        "$\\delta_{j,q,t}$ is the $t$-th rounding that term $q$ of score $j$ goes through; a term "
-        "that goes through fewer has $\\delta = 0$ for the rest.",
+        "underflow loses. $\\delta_{j,q,t}$ is the $t$-th rounding that term $q$ of score $j$ goes "
+        "through; a term that goes through fewer has $\\delta = 0$ for the rest.",
         forall=(j, q, t),
         setting=True,
     ),
@@ -122,6 +120,12 @@ NORMS = (
         forall=(j,),
         setting=True,
     ),
+)
+FULL_PRECISION = Hypothesis(
+    "full precision",
+    None,
+    "Nothing overflows, and no operation rounds to fewer digits than $u$ says, as GPUs do with "
+    "TF32, a format that keeps 10 of the 23 stored bits of a single-precision fraction.",
 )
 LEAD = Hypothesis(
     "lead",
@@ -320,7 +324,7 @@ ABOVE = induction(
 BELOW_CLAIM = ge(rho[j, q, t], -e[t])
 BELOW = induction(
     "No product of factors falls short by more",
-    "The distance below 1 is no larger than the worst case above.",
+    "The distance below 1 is no larger than the worst case.",
     BELOW_CLAIM,
     Certificate(using=(WORST_START, PRODUCT_START)),
     Certificate(
@@ -732,7 +736,6 @@ _high, _low = FROM_ABOVE[3].fact.at({j: a}), FROM_BELOW[3].fact.at({j: b})
 
 COMPARISON = Part(
     title="The exact scores compare like the computed ones",
-    code=(dot_score_error,),
     start=s[a] - s[b],
     steps=(
         Step(
@@ -747,6 +750,7 @@ COMPARISON = Part(
                 using=(_high, _low),
             ),
             relation=">=",
+            code=(dot_score_error, underflow_error),
         ),
         Step(
             sp.Integer(0),
@@ -770,7 +774,6 @@ _scores_compare = score_equivalence.DERIVATION.fact(score_equivalence.COMPARISON
 
 NEARER = Part(
     title="The center with the certified label is the nearer one",
-    code=(dot_score_error,),
     text="If the lead holds against every other center, the label is that of the nearest center, "
     "and there is no tie.",
     start=half * (SquaredNorm(column_x - c_b) - SquaredNorm(column_x - c_a)),
@@ -784,10 +787,11 @@ NEARER = Part(
             s[a] - s[b],
             "Written out in coordinates.",
             Identity(using=(*WRITTEN_OUT, EXACT.at({j: a}), EXACT.at({j: b}))),
+            code=(dot_product, Excerpt(Circuit.embed, '"bias":')),
         ),
         Step(
             sp.Integer(0),
-            "The exact scores compare like the computed ones.",
+            "The exact scores compare like the computed ones: part 27.",
             Certificate(terms=((s[a] - s[b],),), using=(COMPARISON.fact,)),
             relation=">",
             tests=("test_a_certified_label_is_the_exact_one", "test_a_tie_is_never_certified"),
@@ -819,7 +823,7 @@ $a$ is the one nearest center of $x$, exactly.
 """,
     source=OURS,
     credit="The error analysis follows Higham's book; the certificate for labels is ours.",
-    hypotheses=(SMALL, *ROUNDOFF, *UNDERFLOW, SHARES, *NORMS, LEAD),
+    hypotheses=(SMALL, *ROUNDOFF, *UNDERFLOW, SHARES, *NORMS, LEAD, FULL_PRECISION),
     definitions=(
         WORST_START,
         WORST,
@@ -854,9 +858,9 @@ $a$ is the one nearest center of $x$, exactly.
     ),
     concludes=(ADDITION, FROM_THE_CODE, FROM_ABOVE[3], FROM_BELOW[3], COMPARISON, NEARER),
     limits="The bound holds for any number of features and any order of summation of ordinary dot "
-    "products (not for fast matrix multiplication). How often a term is rounded is counted: the "
-    "part on additions shows what one addition does, the code's own order is followed at $d = 2$, "
-    "and that a sum of $m$ terms has $m - 1$ additions is said in words. $R$ and $r_j$ are "
+    "products (not for fast matrix multiplication). How often a term is rounded is counted: part "
+    "17 shows what one addition does, the code's own order is followed at $d = 2$, and "
+    "that a sum of $m$ terms has $m - 1$ additions is said in words. $R$ and $r_j$ are "
     "positive; for a zero vector let them tend to 0. After the first layer the bias slot is no "
     "longer computed from $c$ but by the feed-forward block, and its own bound is added.",
 )
