@@ -124,8 +124,8 @@ def when(condition: Any) -> sp.Piecewise:
 SCORES = definition(
     S[j],
     half * (N - D[j]),
-    r"The score of center $j$ for one point, as the first part found it: $N = \norm{x}^2$, and "
-    "$D_j$ is the squared distance to center $j$.",
+    r"The score of center $j$ for one point, $x \cdot c_j - \tfrac12 \norm{c_j}^2$, completed to a "
+    r"square: $N = \norm{x}^2$, and $D_j$ is the squared distance to center $j$.",
     dot_product,
     forall=(j,),
 )
@@ -542,7 +542,9 @@ MEAN = Part(
     code=(attention,),
 )
 
-WITHIN = Hypothesis("j is a center", le(j, k), "Center $j$ is one of the $k$ centers.")
+WITHIN = Hypothesis(
+    "j is a center", le(j, k), "Center $j$ is one of the $k$ centers.", setting=True
+)
 _only = when(sp.Eq(l, j))
 
 EMPTY = Part(
@@ -580,7 +582,7 @@ GATHERED = definition(
     M,
     R * X + P * C,
     "The messages of all centers: $R$ and $P$ are the weights of the gather head on points and on "
-    "centers. By the two parts above, row $j$ of $M$ is the mean of the members of cluster $j$, or "
+    "centers. By parts 17 and 20, row $j$ of $M$ is the mean of the members of cluster $j$, or "
     "$c_j$ if there are none: the new centers of Lloyd's step.",
     attention,
 )
