@@ -10,7 +10,7 @@ dot-product circuit asks.
 import sympy as sp
 
 from proofs.checks import Certificate, Evaluate, FiniteCases, Identity, Integral, Termwise
-from proofs.derivation import FOLLOW_UP, Derivation, Hypothesis, Part, Step, definition
+from proofs.derivation import FOLLOW_UP_AND_OURS, Derivation, Hypothesis, Part, Step, definition
 from proofs.derivations import centroid_by_attention as centroid
 from proofs.expressions import Inner, SquaredNorm, eq, le, lt
 from proofs.symbols import column, computed, k, p
@@ -395,7 +395,7 @@ $$
 which is what the dot-product circuit asks, with $\beta = p$. So tokens of width
 $d + \lceil \log_2 k \rceil$ are enough for the distance circuit ($k \ge 2$).
 """,
-    source=FOLLOW_UP,
+    source=FOLLOW_UP_AND_OURS,
     credit="That $d + \\lceil \\log_2 k \\rceil$ is enough is the follow-up's theorem. Signed "
     "digits for dot products are ours. Nothing here says that such a width is necessary.",
     hypotheses=(BITS_I, BITS_J, NUMBER_I, NUMBER_J, LARGER, ENOUGH),
