@@ -11,7 +11,16 @@ from typing import Any
 import sympy as sp
 
 from proofs.checks import Certificate, Evaluate, Identity, SignCases
-from proofs.derivation import OURS, Definition, Derivation, Excerpt, Part, Step, definition
+from proofs.derivation import (
+    OURS,
+    Definition,
+    Derivation,
+    Excerpt,
+    Hypothesis,
+    Part,
+    Step,
+    definition,
+)
 from proofs.symbols import B, C, X, Y, d, entries, from_code, k, n, p, to_code, tokens
 from reference.circuits import dot_product as construction
 from reference.circuits import dot_product_circuit
@@ -536,7 +545,7 @@ RELU_MATRICES = Part(
                 _squared.center_slots,
                 [{"content": _m, "code": [_b[0]], "bias": [-half * _m.dot(_m)], "one": [1]}],
             ).T,
-            "Every square has two halves; then the parts above, slot by slot.",
+            "Every square has two halves; then parts 9 to 11, slot by slot.",
             Identity(using=(*_pieces, *map(halves, _m))),
             code=(square, shifted_identity, construction._squared_relu_center),
             tests=("test_the_commit_of_a_center_from_any_state",),
@@ -563,7 +572,7 @@ RELU_MATRICES_POINTS = Part(
     steps=(
         Step(
             tokens(_labels.point_slots, [{"content": [_x[0]], "one": [1], "output": _y}]).T,
-            "Every square has two halves; then the parts above, slot by slot.",
+            "Every square has two halves; then parts 12 and 13, slot by slot.",
             Identity(using=_label_pieces),
             code=(shifted_identity, construction._squared_relu_label),
             tests=("test_the_commit_of_a_label_from_any_state",),
@@ -571,6 +580,12 @@ RELU_MATRICES_POINTS = Part(
     ),
     sizes={"d": 1, "k": 2},
     code=(construction._squared_relu_label,),
+)
+
+EXACT = Hypothesis(
+    "exact arithmetic",
+    None,
+    "Nothing is rounded, and nothing overflows.",
 )
 
 DERIVATION = Derivation(
@@ -591,6 +606,7 @@ with a bilinear gate as well as with squared ReLU, in exact arithmetic.
     credit="The papers update centers by attention alone. The feed-forward block in its place, in "
     "both forms, is ours; squared ReLU is Primer's activation (So et al., 2021), and the gate is "
     "one of Shazeer's GLU variants (2020).",
+    hypotheses=(EXACT,),
     definitions=(*CENTER_DEFINITIONS, *POINT_DEFINITIONS, SQUARED_RELU),
     parts=(
         GATE_CENTERS,
