@@ -110,7 +110,7 @@ LABEL = Part(
     title="The label is the same, ties included",
     text=r"For three centers, with squared distances $D_1, D_2, D_3$ and $N = \norm{x}^2$: every "
     "order of the distances, with all ways to be equal, is a case. For any number of centers the "
-    "label depends on the signs of differences alone, and those agree by the part before.",
+    "label depends on the signs of differences alone, and those agree by part 2.",
     start=leftmost(_scores, largest=True),
     steps=(
         Step(
