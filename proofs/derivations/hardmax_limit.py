@@ -106,7 +106,7 @@ THEIR_SUM = Part(
     steps=(
         Step(
             others(w[i] * decay),
-            "Term by term, by the part before.",
+            "Term by term, by part 2.",
             Termwise(check=Certificate(terms=((w[i], decay - reduced),), using=(SMALLER.fact,))),
             relation="<=",
         ),
@@ -146,7 +146,7 @@ LEAK = Part(
         ),
         Step(
             bound,
-            "By the part before.",
+            "By part 3.",
             Certificate(terms=((decay * others(w[i]) - rest, 1 / W),), using=(THEIR_SUM.fact,)),
             relation="<=",
             tests=("tests/reference/test_normalizers.py::test_softmax_tends_to_averaging_hardmax",),
@@ -161,7 +161,7 @@ UNWEIGHTED = Part(
     steps=(
         Step(
             bound,
-            "By the part before.",
+            "By part 5.",
             Certificate(terms=((bound - leak,),), using=(LEAK.fact,)),
             relation="<=",
         ),
@@ -188,7 +188,7 @@ VANISHES = Part(
     steps=(
         Step(
             sp.Integer(0),
-            r"Between $0$ and a multiple of $e^{-\gamma g}$, which tends to 0 as $g > 0$.",
+            r"By parts 4 and 5, between $0$ and a multiple of $e^{-\gamma g}$, which tends to 0.",
             Squeeze(lower=POSITIVE.fact, upper=LEAK.fact),
         ),
     ),
@@ -200,12 +200,12 @@ BELOW = Part(
     steps=(
         Step(
             u / W - u / W * leak,
-            "By the first part.",
+            "By part 1.",
             Certificate(multiples=((-1, MAXIMUM.fact),)),
         ),
         Step(
             u / W,
-            "The leak is not negative.",
+            "The leak is not negative, by part 4.",
             Certificate(terms=((u / W, leak),), using=(POSITIVE.fact,)),
             relation="<=",
         ),
@@ -218,12 +218,12 @@ ABOVE = Part(
     steps=(
         Step(
             u / W - u / W * leak,
-            "By the first part.",
+            "By part 1.",
             Certificate(multiples=((-1, MAXIMUM.fact),)),
         ),
         Step(
             u / W * (1 - bound),
-            "By the bound on the leak.",
+            "The leak is bounded by part 5.",
             Certificate(terms=((u / W, bound - leak),), using=(LEAK.fact,)),
             relation=">=",
         ),
@@ -237,7 +237,7 @@ SHARE = Part(
     steps=(
         Step(
             u / W,
-            "Between two bounds that tend to this.",
+            "Between the bounds of parts 8 and 9, which both tend to this.",
             Squeeze(lower=ABOVE.fact, upper=BELOW.fact),
             code=(Hardmax,),
             tests=("tests/reference/test_normalizers.py::test_softmax_tends_to_averaging_hardmax",),
