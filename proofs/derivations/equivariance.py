@@ -64,7 +64,7 @@ W = sp.MatrixSymbol("W", n, n)
 ONE_EACH = Hypothesis(
     "points are permuted",
     eq(Pi.T * Pi, sp.Identity(n)),
-    r"$\Pi$ permutes the rows of a matrix of points: $\Pi\T \Pi = I$.",
+    r"$\Pi$ permutes the rows of a matrix of points.",
     setting=True,
 )
 ROWS = Hypothesis(
@@ -89,7 +89,7 @@ def scores(points: Any, centers: Any, bias: Any) -> Any:
 
 SCORES_PERMUTED = Part(
     title="Permuted points have permuted scores",
-    text=r"All sizes. $\Pi$ permutes points; $s$ holds $-\tfrac12 \norm{c_j}^2$.",
+    text=r"$\Pi$ permutes points; $s$ holds $-\tfrac12 \norm{c_j}^2$.",
     start=scores(Pi * X, C, s),
     steps=(
         Step(
@@ -173,9 +173,8 @@ MESSAGE_PERMUTED = Part(
 Q = sp.MatrixSymbol("Q", d, d)
 r = sp.Symbol("r", positive=True)
 x, c, v = column("x"), column("c"), column("v")
-ORTHOGONAL = Hypothesis(
-    "orthogonal", eq(Q.T * Q, sp.Identity(d)), r"$Q$ turns or reflects space: $Q\T Q = I$."
-)
+ORTHOGONAL = Hypothesis("orthogonal", eq(Q.T * Q, sp.Identity(d)), "$Q$ turns or reflects space.")
+SCALE = Hypothesis("scaling", None, "A motion scales by a factor $r > 0$.")
 
 
 def moved(point: Any) -> Any:
@@ -227,8 +226,8 @@ def primed(known: Definition, text: str) -> Definition:
 MOVED_DISTANCES = definition(
     D_[j],
     r**2 * D[j],
-    "The squared distance of a moved point to the moved center $j$, as the part on motions found "
-    "it; $D_j$ is the one before.",
+    "The squared distance of a moved point to the moved center $j$, by part 6; $D_j$ is the one "
+    "before the motion.",
     negative_squared_distance,
     forall=(j,),
 )
@@ -254,7 +253,7 @@ def _kept(title: str, after: Definition, before: Definition, unfold: Any) -> Par
             ),
             Step(
                 before.relation.right,
-                "$r^2 > 0$: the difference keeps its sign, or is 0 as before.",
+                "$r^2 > 0$: the difference keeps its sign, or stays 0.",
                 SignCases(split=(D[j] - D[l],)),
             ),
             Step(before.relation.left, "By definition.", Identity(using=(before,))),
@@ -280,7 +279,7 @@ LABELS_KEPT = Part(
         ),
         Step(
             leftmost_weight(layer.nearer, layer.as_near),
-            "All comparisons come out as before.",
+            "All comparisons come out as before the motion, by parts 7 and 8.",
             Identity(using=(NEARER_KEPT.fact, AS_NEAR_KEPT.fact)),
             code=(lloyd._nearest,),
             tests=("test_space_may_be_shifted_turned_and_scaled",),
@@ -406,6 +405,11 @@ SCORES_RELABELLED = Part(
             code=(dot_product,),
         ),
     ),
+)
+NO_TIE = Hypothesis(
+    "no tie",
+    None,
+    "For the permutation of centers only: every point has one nearest center.",
 )
 WINS = Hypothesis(
     "center j is nearer",
@@ -563,7 +567,7 @@ With a tie the last can fail.
     source=OURS,
     credit="These are well-known properties of k-means; that the circuit shares them exactly, ties "
     "included where the statement has them, is ours to check.",
-    hypotheses=(ONE_EACH, ROWS, COLUMNS, ORTHOGONAL),
+    hypotheses=(ONE_EACH, ROWS, COLUMNS, ORTHOGONAL, SCALE, NO_TIE),
     definitions=(
         SCORES,
         ABOVE,
