@@ -40,8 +40,8 @@ ell = sp.Symbol("ell", positive=True)
 
 w, N = sp.IndexedBase("w", positive=True), sp.IndexedBase("N", positive=True)
 omega = sp.IndexedBase("omega", positive=True)
-G, H, c, delta, eta, zeta = (
-    sp.IndexedBase(name, real=True) for name in ("G", "H", "c", "delta", "eta", "zeta")
+G, H, c, delta, xi, zeta = (
+    sp.IndexedBase(name, real=True) for name in ("G", "H", "c", "delta", "xi", "zeta")
 )
 a, alpha, e_code, rest = (
     sp.IndexedBase(name, nonnegative=True) for name in ("a", "alpha", "e", "T")
@@ -95,8 +95,11 @@ MARGIN = Hypothesis(
     "For every point $x$, its nearest center $c_a$ and every other center $c_b$; $\\Delta > 0$. So "
     "no point is tied.",
 )
+MEMBER = Hypothesis(
+    "no empty cluster", None, "Every cluster has a member, so its weight $m$ is positive."
+)
 TWO = Hypothesis(
-    "two centers", ge(k, 2), "With one center, no point lies outside its cluster.", setting=True
+    "two centers", ge(k, 2), "With one center, no point lies outside its cluster: see the limits."
 )
 BETA = Hypothesis("code strength", ge(beta, 1), "Every code has $b_j \\cdot b_j = \\beta$.")
 CODES = Hypothesis(
@@ -110,6 +113,7 @@ RANGE = Hypothesis(
     ge(c[el], beta - rho),
     "$\\rho$ is $\\beta$ minus the smallest product of two codes; 1 for one-hot codes.",
     forall=(el,),
+    setting=True,
 )
 ROW = Hypothesis(
     "a row sums to 1",
@@ -180,8 +184,8 @@ DELTA = definition(
     "How far the score of member $i$ in the gather head, $b_j \\cdot y_i$, is below $\\beta$.",
     forall=(i,),
 )
-ETA = definition(
-    eta[i],
+XI = definition(
+    xi[i],
     beta - (alpha[i] * beta + codes(e_code[i, el] * c[el])),
     "The same for a point of another cluster.",
     forall=(i,),
@@ -204,7 +208,7 @@ WEIGHT = definition(
 )
 TOTAL = definition(n, m + others(omega[i]), "The weight of all points; $q$ are not members.")
 _in = sp.exp(-gamma_g * delta[i])
-_out = sp.exp(-gamma_g * eta[i])
+_out = sp.exp(-gamma_g * xi[i])
 _center = sp.exp(-gamma_g * zeta[el])
 _sink = sp.exp(-gamma_g * sigma)
 INSIDE = definition(
@@ -267,7 +271,7 @@ BOUND = definition(
 )
 BOUND_0 = definition(bound_0, center_error(members=m_0), "The same for the lightest cluster.")
 KAPPA = definition(
-    kappa, mean + theta**2 * (1 - mean), "A denominator; that it is positive is shown below."
+    kappa, mean + theta**2 * (1 - mean), "A denominator; part 29 shows that it is positive."
 )
 
 # --- one row --------------------------------------------------------------------------------------
@@ -286,10 +290,16 @@ LEAK = Part(
         hardmax_limit.UNIT_MAXIMA,
         hardmax_limit.GAP,
         Hypothesis(
-            hardmax_limit.TOTAL.name, hardmax_limit.TOTAL.relation, hardmax_limit.TOTAL.text
+            hardmax_limit.TOTAL.name,
+            hardmax_limit.TOTAL.relation,
+            hardmax_limit.TOTAL.text,
+            setting=True,
         ),
         Hypothesis(
-            hardmax_limit.COUNT.name, hardmax_limit.COUNT.relation, hardmax_limit.COUNT.text
+            hardmax_limit.COUNT.name,
+            hardmax_limit.COUNT.relation,
+            hardmax_limit.COUNT.text,
+            setting=True,
         ),
     ),
     steps=(
@@ -348,7 +358,7 @@ GAP_ELSEWHERE = Part(
         ),
         Step(
             half * (SquaredNorm(x - c_b) - SquaredNorm(x - c_a)),
-            "As before.",
+            "As in part 2.",
             Certificate(
                 multiples=((1, score_equivalence.DERIVATION.fact(score_equivalence.COMPARISON)),)
             ),
@@ -434,7 +444,7 @@ NO_RISE = Part(
     title="A member scores at most beta",
     start=delta[i],
     steps=(
-        Step(codes(a[i, el] * (beta - c[el])), "As before.", Identity(using=(DELTA,))),
+        Step(codes(a[i, el] * (beta - c[el])), "As in part 5.", Identity(using=(DELTA,))),
         Step(
             codes(a[i, el]),
             "No other product of codes is above $\\beta - 1$.",
@@ -460,6 +470,7 @@ LEAK_TO_ANOTHER = Part(
             _numerator / (1 + _numerator + rest[i]),
             "Softmax.",
             Identity(using=(ALPHA,)),
+            code=(Softmax,),
         ),
         Step(
             _numerator,
@@ -509,16 +520,16 @@ OTHER_PRODUCTS = Part(
 
 ELSEWHERE = Part(
     title="Another point scores at most beta - 1 + eps",
-    start=eta[i],
+    start=xi[i],
     steps=(
         Step(
             beta - alpha[i] * beta - codes(e_code[i, el] * c[el]),
             "The product of $b_j$ with the label row.",
-            Identity(using=(ETA,)),
+            Identity(using=(XI,)),
         ),
         Step(
             1 - alpha[i],
-            "By the part before.",
+            "By part 8.",
             Certificate(
                 terms=(((beta - 1) * (1 - alpha[i]) - codes(e_code[i, el] * c[el]),),),
                 using=(OTHER_PRODUCTS.fact,),
@@ -527,7 +538,7 @@ ELSEWHERE = Part(
         ),
         Step(
             1 - eps,
-            "By the leak.",
+            "By part 7.",
             Certificate(terms=((eps - alpha[i],),), using=(LEAK_TO_ANOTHER.fact,)),
             relation=">=",
         ),
@@ -537,7 +548,14 @@ ELSEWHERE = Part(
 SINK = Part(
     title="The center itself scores beta - 1/2",
     start=sigma,
-    steps=(Step(half, "Its key is shortened by just this much.", Identity(using=(SIGMA,))),),
+    steps=(
+        Step(
+            half,
+            "Its key is shortened by just this much.",
+            Identity(using=(SIGMA,)),
+            code=(Excerpt(dot_product_circuit, "sink = 1"),),
+        ),
+    ),
 )
 
 OTHER_CENTER = Part(
@@ -548,6 +566,7 @@ OTHER_CENTER = Part(
             beta - (1 - 1 / (2 * beta)) * c[el],
             "What its key is.",
             Identity(using=(ZETA,)),
+            code=(Excerpt(dot_product_circuit, "sink = 1"),),
         ),
         Step(
             sp.Integer(1),
@@ -619,7 +638,7 @@ FAR = Part(
             _far,
             "It scores at most $\\beta - 1 + \\varepsilon$.",
             Increasing(
-                check=Certificate(terms=((gamma_g, eta[i] - 1 + eps),), using=(ELSEWHERE.fact,))
+                check=Certificate(terms=((gamma_g, xi[i] - 1 + eps),), using=(ELSEWHERE.fact,))
             ),
             relation="<=",
         ),
@@ -671,7 +690,7 @@ NUMERATORS = Part(
         ),
         Step(
             (n - m) * _far + sp.exp(-gamma_g / 2) + (k - 1) * sp.exp(-gamma_g),
-            "By the two parts before.",
+            "By parts 16 and 17.",
             Certificate(
                 terms=(
                     ((n - m) * _far - from_points,),
@@ -681,7 +700,12 @@ NUMERATORS = Part(
             ),
             relation="<=",
         ),
-        Step(outside_bound, "The name of it.", Identity(using=(OUTSIDE_BOUND,))),
+        Step(
+            outside_bound,
+            "The name of it.",
+            Identity(using=(OUTSIDE_BOUND,)),
+            code=(Excerpt(softmax_center_error, "outside ="),),
+        ),
     ),
 )
 
@@ -697,7 +721,7 @@ WEIGHT_OUTSIDE = Part(
         ),
         Step(
             outside / (m * _floor),
-            "By the bound on the members.",
+            "By part 14.",
             Certificate(
                 terms=((outside, 1 / inside, inside - m * _floor, 1 / (m * _floor)),),
                 using=(MEMBERS.fact,),
@@ -706,7 +730,7 @@ WEIGHT_OUTSIDE = Part(
         ),
         Step(
             outside_bound / (m * _floor),
-            "By the bound on everything else.",
+            "By part 18.",
             Certificate(
                 terms=((outside_bound - outside, 1 / (m * _floor)),), using=(NUMERATORS.fact,)
             ),
@@ -722,7 +746,9 @@ WEIGHT_OUTSIDE = Part(
 
 # --- along a direction ----------------------------------------------------------------------------
 
-OFF = Hypothesis("length", eq(SquaredNorm(moved), ell**2), "$\\ell$ is the length of $f$.")
+OFF = Hypothesis(
+    "length", eq(SquaredNorm(moved), ell**2), "$\\ell$ is the length of $f$.", setting=True
+)
 
 LENGTH = Part(
     title="An error is as long as its coordinate along itself",
@@ -776,12 +802,16 @@ BACKWARD = Part(
 
 _weights, _shares = sp.symbols("alpha_1:4", real=True), sp.symbols("mu_1:4", real=True)
 _values = [column(f"v_{key}") for key in range(1, 4)]
-ALL_WEIGHTS = Hypothesis("weights", eq(sum(_weights), 1), "The weights of the head sum to 1 ...")
-ALL_SHARES = Hypothesis("shares", eq(sum(_shares), 1), "... and so do those of the mean.")
+ALL_WEIGHTS = Hypothesis(
+    "weights", eq(sum(_weights), 1), "The weights of the head sum to 1 ...", setting=True
+)
+ALL_SHARES = Hypothesis(
+    "shares", eq(sum(_shares), 1), "... and so do those of the mean.", setting=True
+)
 
 MIXTURES = Part(
     title="The error of a mixture is that of its coordinate",
-    tests=("test_two_values_attain_the_bound_within_a_cluster",),
+    tests=("test_the_cases_are_layers_of_the_circuit",),
     text="A message is a mixture of values with weights $\\alpha$ that sum to 1, the mean of the "
     "members one with weights $\\mu$. Three keys, columns of any length. With more keys there "
     "are more terms.",
@@ -836,7 +866,7 @@ GATHERED_HIGH = Part(
         Step(members(w[i] * _in * z[i]) / inside, "Its name.", Identity(using=(GATHERED,))),
         Step(
             sp.Integer(1),
-            "By the part before.",
+            "By part 24.",
             Certificate(
                 terms=((1 / inside, inside - members(w[i] * _in * z[i])),), using=(UNEQUAL.fact,)
             ),
@@ -932,7 +962,7 @@ WITHIN = Part(
     steps=(
         Step(
             mean / kappa,
-            "By the inequality between the two means.",
+            "By part 27.",
             Certificate(
                 terms=(
                     (
@@ -960,6 +990,7 @@ WITHIN = Part(
             "The name of it.",
             Identity(using=(TAU,)),
             code=(Excerpt(softmax_center_error, "within ="),),
+            tests=("test_two_values_attain_the_bound_within_a_cluster",),
         ),
     ),
 )
@@ -1038,7 +1069,7 @@ ERROR = Part(
     steps=(
         Step(
             D * ((inside * (mean + tau) + outside) / (inside + outside) - mean),
-            "By the bounds on the members and on everything else.",
+            "By parts 30 and 33.",
             Certificate(
                 terms=(
                     (D, inside, 1 / (inside + outside), mean + tau - gathered),
@@ -1062,7 +1093,7 @@ ERROR = Part(
         ),
         Step(
             D * (lam + tau),
-            "By the bound on the weight outside the cluster.",
+            "By part 19.",
             Certificate(
                 terms=((D, lam - outside / (inside + outside)),), using=(WEIGHT_OUTSIDE.fact,)
             ),
@@ -1172,7 +1203,7 @@ For every tolerance there are $\gamma_g$ and $\gamma_a$ that bring this under it
     source=OURS,
     credit="The papers pass to the limit of large gamma. The bound at finite gamma is ours, and so "
     "is the circuit that it is for.",
-    hypotheses=(MARGIN, TWO, BETA, CODES, RANGE, ROW, DIAMETER, UNIT, LEAST, FEWER),
+    hypotheses=(MARGIN, TWO, BETA, CODES, RANGE, ROW, DIAMETER, UNIT, LEAST, FEWER, MEMBER),
     definitions=(
         EPS,
         SPREAD,
@@ -1182,7 +1213,7 @@ For every tolerance there are $\gamma_g$ and $\gamma_a$ that bring this under it
         A,
         ALPHA,
         DELTA,
-        ETA,
+        XI,
         ZETA,
         SIGMA,
         WEIGHT,
