@@ -1,10 +1,10 @@
 r"""Under softmax the errors of the centers do not accumulate over layers.
 
-If every center is within e of the exact one, and D is no smaller than any distance:
+If every center is within eta of the exact one, and D is no smaller than any distance:
 
-    ||x - c||^2 lies between ||x - c*||^2 - 2De + e^2 and ||x - c*||^2 + 2De + e^2
+    ||x - c||^2 lies between ||x - c*||^2 - 2D eta + eta^2 and ||x - c*||^2 + 2D eta + eta^2
 
-so a margin of Delta leaves Delta - 4De. Labels stay, and the next exact centers depend on the
+so a margin of Delta leaves Delta - 4D eta. Labels stay, and the next exact centers depend on the
 current ones only through the labels: each layer errs afresh.
 """
 
@@ -23,7 +23,7 @@ from reference.circuits import dot_product_circuit
 from reference.classical.lloyd import lloyd_step
 
 half = sp.Rational(1, 2)
-e = sp.Symbol("e", positive=True)
+eta = sp.Symbol("eta", positive=True)
 left = sp.Symbol("Delta_-", positive=True)
 bound = sp.Symbol("B_-", nonnegative=True)
 T = sp.Symbol("T", integer=True, nonnegative=True)
@@ -66,8 +66,8 @@ OFF_B = Hypothesis(
 )
 LEFT = definition(
     left,
-    shadowing_margin(Delta, D, e),
-    "The margin that is left. It is assumed to be positive: $\\Delta > 4 D e$.",
+    shadowing_margin(Delta, D, eta),
+    "The margin that is left.",
     shadowing_margin,
 )
 BOUND = definition(
@@ -76,11 +76,19 @@ BOUND = definition(
     "The bound of one layer at the margin that is left.",
     softmax_center_error,
 )
+POSITIVE = Hypothesis(
+    "some margin is left", None, "$\\Delta > 4 D \\eta$, so that $\\Delta_-$ is positive."
+)
+MEMBERS = Hypothesis(
+    "no empty cluster",
+    None,
+    "Along the exact trajectory every cluster has a member. (Parts 12 to 15 show what happens "
+    "without.)",
+)
 THRESHOLD = Hypothesis(
     "one layer",
-    le(bound, e),
-    "The bound of one layer is at most $e$ at the margin that is left, for every cluster; so no "
-    "cluster is empty.",
+    le(bound, eta),
+    "The bound of one layer at the margin that is left, for every cluster.",
 )
 START = Hypothesis("common start", eq(E[0], 0), "Both start from the same centers.", setting=True)
 NEXT = definition(
@@ -94,17 +102,17 @@ EPS = definition(
     layer.eps, label_leak(k, left, gamma_a, sp.exp), "The leak of a label row.", label_leak
 )
 TARGET = Hypothesis(
-    "target", le(e, Delta / (8 * D)), "The error that `required_gamma` aims at, or less."
+    "target", le(eta, Delta / (8 * D)), "The error that `required_gamma` aims at, or less."
 )
 INDUCTION = Hypothesis(
-    "induction hypothesis", le(E[T], e), "After $T$ layers no center is off by more than $e$."
+    "induction hypothesis", le(E[T], eta), "After $T$ layers no center is off by more than $\\eta$."
 )
 
 # --- the margin that is left ----------------------------------------------------------------------
 
 SMALL = Part(
     title="The error is small against the distances",
-    start=e,
+    start=eta,
     steps=(
         Step((Delta - left) / (4 * D), "From what is left of the margin.", Identity(using=(LEFT,))),
         Step(
@@ -158,9 +166,9 @@ def _within(moved: Any, exact: Any, hypothesis: Hypothesis) -> tuple[Step, ...]:
             relation="<=",
         ),
         Step(
-            e**2,
+            eta**2,
             "By the induction hypothesis.",
-            Certificate(terms=((e - E[T], e + E[T]),), using=(INDUCTION,)),
+            Certificate(terms=((eta - E[T], eta + E[T]),), using=(INDUCTION,)),
             relation="<=",
         ),
     )
@@ -187,15 +195,15 @@ NEARER = Part(
     assuming=(INDUCTION,),
     steps=(
         Step(
-            SquaredNorm(x - exact_b) - 2 * D * e + e**2,
+            SquaredNorm(x - exact_b) - 2 * D * eta + eta**2,
             "With $y = x - c^*_b$ and $v = c_b - c^*_b$ the difference is "
-            "$\\norm{e y - D v}^2 / (D e) + (D^2 - \\norm{y}^2)\\, e / D + "
-            "(e^2 - \\norm{v}^2)(D - e) / e$.",
+            "$\\norm{\\eta y - D v}^2 / (D \\eta) + (D^2 - \\norm{y}^2)\\, \\eta / D + "
+            "(\\eta^2 - \\norm{v}^2)(D - \\eta) / \\eta$.",
             Certificate(
                 terms=(
-                    (1 / (D * e), SquaredNorm(e * (x - exact_b) - D * (c_b - exact_b))),
-                    (e / D, D**2 - SquaredNorm(x - exact_b)),
-                    (D - e, 1 / e, e**2 - SquaredNorm(c_b - exact_b)),
+                    (1 / (D * eta), SquaredNorm(eta * (x - exact_b) - D * (c_b - exact_b))),
+                    (eta / D, D**2 - SquaredNorm(x - exact_b)),
+                    (D - eta, 1 / eta, eta**2 - SquaredNorm(c_b - exact_b)),
                 ),
                 using=(DISTANCE_B, WITHIN_B.fact, SMALL.fact),
             ),
@@ -211,15 +219,15 @@ FURTHER = Part(
     assuming=(INDUCTION,),
     steps=(
         Step(
-            SquaredNorm(x - exact_a) + 2 * D * e + e**2,
+            SquaredNorm(x - exact_a) + 2 * D * eta + eta**2,
             "With $y = x - c^*_a$ and $v = c_a - c^*_a$ the difference is "
-            "$\\norm{e y + D v}^2 / (D e) + (D^2 - \\norm{y}^2)\\, e / D + "
-            "(e^2 - \\norm{v}^2)(D + e) / e$.",
+            "$\\norm{\\eta y + D v}^2 / (D \\eta) + (D^2 - \\norm{y}^2)\\, \\eta / D + "
+            "(\\eta^2 - \\norm{v}^2)(D + \\eta) / \\eta$.",
             Certificate(
                 terms=(
-                    (1 / (D * e), SquaredNorm(e * (x - exact_a) + D * (c_a - exact_a))),
-                    (e / D, D**2 - SquaredNorm(x - exact_a)),
-                    (D + e, 1 / e, e**2 - SquaredNorm(c_a - exact_a)),
+                    (1 / (D * eta), SquaredNorm(eta * (x - exact_a) + D * (c_a - exact_a))),
+                    (eta / D, D**2 - SquaredNorm(x - exact_a)),
+                    (D + eta, 1 / eta, eta**2 - SquaredNorm(c_a - exact_a)),
                 ),
                 using=(DISTANCE_A, WITHIN_A.fact),
             ),
@@ -228,8 +236,8 @@ FURTHER = Part(
     ),
 )
 
-_near = SquaredNorm(x - exact_b) - 2 * D * e + e**2
-_far = SquaredNorm(x - exact_a) + 2 * D * e + e**2
+_near = SquaredNorm(x - exact_b) - 2 * D * eta + eta**2
+_far = SquaredNorm(x - exact_a) + 2 * D * eta + eta**2
 
 KEPT = Part(
     title="The margin that is left",
@@ -243,13 +251,13 @@ KEPT = Part(
             relation=">=",
         ),
         Step(
-            SquaredNorm(x - exact_b) - SquaredNorm(x - exact_a) - 4 * D * e,
-            "The nearest goes no further, and the squares of $e$ cancel.",
+            SquaredNorm(x - exact_b) - SquaredNorm(x - exact_a) - 4 * D * eta,
+            "The nearest goes no further, and the squares of $\\eta$ cancel.",
             Certificate(terms=((_far - SquaredNorm(x - c_a),),), using=(FURTHER.fact,)),
             relation=">=",
         ),
         Step(
-            shadowing_margin(Delta, D, e),
+            shadowing_margin(Delta, D, eta),
             "By the exact margin.",
             Certificate(
                 terms=((SquaredNorm(x - exact_b) - SquaredNorm(x - exact_a) - Delta,),),
@@ -274,7 +282,7 @@ LABEL = Part(
     steps=(
         Step(
             left,
-            "By the part before.",
+            "By part 6.",
             Certificate(
                 terms=((SquaredNorm(x - c_b) - SquaredNorm(x - c_a) - left,),), using=(KEPT.fact,)
             ),
@@ -297,7 +305,7 @@ BASE = Part(
     start=E[0],
     steps=(
         Step(sp.Integer(0), "A common start.", Identity(using=(START,))),
-        Step(e, "A tolerance is positive.", Certificate(terms=((e,),)), relation="<="),
+        Step(eta, "A tolerance is positive.", Certificate(terms=((eta,),)), relation="<="),
     ),
 )
 
@@ -310,7 +318,7 @@ NEXT_LAYER = Part(
     steps=(
         Step(
             layer.ERROR.start,
-            "The labels have stayed, so the mean of the members is the exact center.",
+            "By part 7 the labels have stayed, so the mean of the members is the exact center.",
             Identity(using=(NEXT, LABEL.fact)),
         ),
         Step(
@@ -327,11 +335,12 @@ NEXT_LAYER = Part(
             code=(softmax_center_error,),
         ),
         Step(
-            e,
+            eta,
             "By the threshold.",
-            Certificate(terms=((e - bound,),), using=(THRESHOLD,)),
+            Certificate(terms=((eta - bound,),), using=(THRESHOLD,)),
             relation="<=",
             code=(Excerpt(required_gamma, "shadowing_margin("),),
+            tests=("test_shadowing_in_extended_precision",),
         ),
     ),
 )
@@ -342,7 +351,7 @@ FOREVER = Part(
     start=E[T],
     steps=(
         Step(
-            e,
+            eta,
             "By induction over the layers.",
             Induction(variable=T, base=BASE.fact, step=NEXT_LAYER.fact, hypothesis=INDUCTION),
             relation="<=",
@@ -353,15 +362,15 @@ FOREVER = Part(
 
 HALF = Part(
     title="What the reference leaves of the margin",
-    text="For more than one layer `required_gamma` takes the tolerance for $e$, or "
+    text="For more than one layer `required_gamma` takes the tolerance for $\\eta$, or "
     "$\\Delta / (8 D)$ where that is less.",
-    start=shadowing_margin(Delta, D, e),
+    start=shadowing_margin(Delta, D, eta),
     assuming=(TARGET,),
     steps=(
         Step(
             Delta / 2,
             "At least half of it.",
-            Certificate(terms=((4 * D, Delta / (8 * D) - e),), using=(TARGET,)),
+            Certificate(terms=((4 * D, Delta / (8 * D) - eta),), using=(TARGET,)),
             relation=">=",
             code=(Excerpt(required_gamma, "target = min("),),
             tests=(
@@ -418,6 +427,7 @@ DRIFT = Part(
             phi * (center[T] - mu),
             "Take $\\mu$ off the weighted mean, and $e^{-\\gamma_g / 2}$ out of its weights.",
             Identity(using=(ALONE, KEPT_SHARE)),
+            code=(Excerpt(dot_product_circuit, "sink = 1"),),
         ),
         Step(
             phi ** (T + 1) * (far - mu),
@@ -431,7 +441,7 @@ _example = 0.5 + 8.5 / (1 + 3 * sp.exp(-10)) ** 1000
 
 DRIFTED = Part(
     title="The leaks of an empty cluster add up",
-    code=(required_gamma,),
+    code=(Excerpt(dot_product_circuit, "sink = 1"),),
     text="Points 0 and 1, centers 1/2 and 9, $\\gamma_g = 20$: after 1000 layers the second center "
     f"is at {float(_example):.2f}.",
     start=center[T] - mu,
@@ -447,9 +457,9 @@ DRIFTED = Part(
 
 LOST = Part(
     title="In the end it is lost at any temperature",
-    code=(required_gamma,),
+    code=(Excerpt(required_gamma, "return never"),),
     tests=("test_an_empty_cluster_drifts",),
-    text="So no bound holds for every number of layers.",
+    text="So no bound holds for every number of layers, and `required_gamma` is infinite.",
     start=sp.Limit((far - mu) * phi**T, T, sp.oo),
     steps=(
         Step(
@@ -468,8 +478,9 @@ DERIVATION = Derivation(
     statement=r"""
 Let $\Delta$ be the smallest margin along the exact trajectory, and $D$ no smaller than the
 distance of any two points or centers. Let softmax layers start from the same centers. If the bound
-of one layer is at most $e$ at the margin $\Delta_- = \Delta - 4 D e > 0$, no cluster being empty,
-then every center is within $e$ of the exact one after every layer, however many there are.
+of one layer is at most $\eta$ at the margin $\Delta_- = \Delta - 4 D \eta > 0$, no cluster being
+empty, then every center is within $\eta$ of the exact one after every layer, however many layers
+there are.
 
 With an empty cluster this fails: what leaks to its center adds up from layer to layer.
 """,
@@ -482,6 +493,8 @@ With an empty cluster this fails: what leaks to its center adds up from layer to
         DISTANCE_B,
         OFF_A,
         OFF_B,
+        POSITIVE,
+        MEMBERS,
         THRESHOLD,
         START,
         BEGIN,
