@@ -35,6 +35,7 @@ from proofs.derivations.lloyd_step_dot_product import (
 )
 from proofs.derivations.score_equivalence import c_a, c_b, score, x
 from proofs.expressions import SquaredNorm, eq, ge, le, lt
+from reference.bounds import required_sparsemax_gamma
 from reference.circuits import dot_product_circuit
 from reference.normalizers import Hardmax, Sparsemax
 
@@ -72,10 +73,20 @@ THRESHOLD_FORM = definition(
     Excerpt(Sparsemax._numerators, "shifted - tau"),
 )
 SUMS_TO_ONE = Hypothesis(
-    "the threshold", eq(over_keys(P[j]), 1), r"$\tau$ is such that the weights sum to 1."
+    "the threshold",
+    eq(over_keys(P[j]), 1),
+    r"$\tau$ is such that the weights sum to 1.",
+    setting=True,
 )
-A_ROW = Hypothesis("a row", eq(over_keys(r[j]), 1), "$r$ is any row of weights that sum to 1, ...")
-NON_NEGATIVE = Hypothesis("no negative weight", ge(r[j], 0), "... none negative.", forall=(j,))
+A_ROW = Hypothesis(
+    "a row",
+    eq(over_keys(r[j]), 1),
+    "$r$ is any row of weights that sum to 1, ...",
+    setting=True,
+)
+NON_NEGATIVE = Hypothesis(
+    "no negative weight", ge(r[j], 0), "... none negative.", forall=(j,), setting=True
+)
 
 _distance_gap = w[j] * (r[j] / w[j] - z[j]) ** 2 - w[j] * (P[j] / w[j] - z[j]) ** 2
 _tangent = (r[j] - P[j]) ** 2 / w[j] - 2 * tau * (r[j] - P[j])
@@ -117,7 +128,7 @@ PROJECTION = Part(
         ),
         Step(
             over_keys(_distance_gap),
-            "Key by key, by the part before.",
+            "Key by key, by part 1.",
             Termwise(
                 check=Certificate(terms=((_distance_gap - _tangent,),), using=(ONE_KEY.fact,))
             ),
@@ -139,8 +150,7 @@ GAP = Hypothesis(
 COLD = Hypothesis(
     "inverse temperature",
     ge(gamma * g, 1 / W),
-    r"$\gamma g$ is at least $1/W$, with $W$ the total key weight of the maxima ($m$ of them "
-    "without key weights).",
+    "$W$ is the total key weight of the maxima, without key weights their number $m$.",
 )
 TAU = definition(tau_star, gamma * top - 1 / W, "The threshold of a row whose gap is large enough.")
 
@@ -171,9 +181,10 @@ NOTHING = Part(
     steps=(
         Step(
             sp.Integer(0),
-            "They lie below the threshold, by the part before.",
+            "They lie below the threshold, by part 3.",
             SignCases(split=(gamma * s[key] - tau_star,), using=(BELOW.fact,)),
             code=(Excerpt(Sparsemax._numerators, "shifted > tau"),),
+            tests=("test_a_row_is_hardmax_exactly_from_the_threshold_on",),
         ),
     ),
 )
@@ -194,7 +205,7 @@ TOTAL = Part(
     steps=(
         Step(
             W * part_above(gamma * top - tau_star),
-            "The other keys get nothing.",
+            "The other keys get nothing, by part 4.",
             Identity(using=(NOTHING.fact,)),
         ),
         Step(
@@ -273,7 +284,7 @@ REQUIRED = Part(
         ),
         Step(
             gamma * g,
-            "By the part before, divided by $W$.",
+            "By part 8, divided by $W$.",
             Certificate(
                 terms=((1 / W, W * gamma * g - W * part_above(gamma * top - tau)),),
                 using=(NECESSARY.fact,),
@@ -283,7 +294,7 @@ REQUIRED = Part(
     ),
 )
 
-WARM = Hypothesis("too warm", lt(gamma * g, 1), r"$\gamma g < 1$, just below the bound or far.")
+WARM = Hypothesis("too warm", lt(gamma * g, 1), "Just below the bound or far.")
 TAU_TWO = definition(
     tau_two,
     gamma * top - (1 + gamma * g) / 2,
@@ -300,6 +311,8 @@ TWO_KEYS = Part(
             (1 - gamma * g) / 2,
             r"It lies above the threshold, by $(1 - \gamma g)/2 > 0$.",
             SignCases(split=(gamma * (top - g) - tau_two,), using=(WARM, TAU_TWO)),
+            code=(Excerpt(Sparsemax._numerators, "shifted - tau"),),
+            tests=("test_the_second_of_two_keys_below_the_threshold",),
         ),
     ),
 )
@@ -313,7 +326,7 @@ TWO_KEYS_SUM = Part(
     steps=(
         Step(
             part_above(gamma * top - tau_two) + (1 - gamma * g) / 2,
-            "By the part before.",
+            "By part 10.",
             Identity(using=(TWO_KEYS.fact,)),
         ),
         Step(
@@ -337,10 +350,10 @@ NEAREST = Hypothesis(
 COLD_ASSIGNMENT = Hypothesis(
     "assignment",
     ge(gamma_a * Delta, 2),
-    r"The inverse temperature of the assignment head is at least $2/\Delta$.",
+    "The inverse temperature of the assignment head.",
 )
 COLD_GATHER = Hypothesis(
-    "gather", ge(gamma_g, 2), r"The inverse temperature of the gather head is at least 2, ..."
+    "gather", ge(gamma_g, 2), r"The inverse temperature of the gather head ..."
 )
 
 ASSIGN_GAP = Part(
@@ -376,6 +389,8 @@ ASSIGN_COLD = Part(
             r"$\gamma_a \ge 2/\Delta$, and the nearest center has key weight 1.",
             Certificate(terms=((half, gamma_a * Delta - 2),), using=(COLD_ASSIGNMENT,)),
             relation=">=",
+            code=(Excerpt(required_sparsemax_gamma, "2 / smallest"),),
+            tests=("test_the_centers_depart_just_below_the_assignment_threshold",),
         ),
     ),
 )
@@ -394,7 +409,7 @@ ASSIGN_ONE = Part(
     steps=(
         Step(
             sp.Integer(1),
-            "The general result, at the scores of the centers.",
+            "Part 5, at the scores of the centers.",
             Identity(using=(EQUAL.fact.at(_assign),)),
         ),
     ),
@@ -407,7 +422,7 @@ ASSIGN_OTHERS = Part(
     steps=(
         Step(
             sp.Integer(0),
-            "The general result, at the scores of the centers.",
+            "Part 4, at the scores of the centers.",
             Identity(
                 using=(
                     NOTHING.fact.at({**_assign, s[key]: score(c_b)}),
@@ -433,7 +448,13 @@ WEIGHT = definition(
 COLD_LIGHT = Hypothesis(
     "gather, light clusters",
     ge(gamma_g * W_j, 2),
-    "... and at least $2/W_j$ for every cluster that has members.",
+    "... and for every cluster that has members, of weight $W_j$.",
+)
+CODES = Hypothesis(
+    "codes",
+    None,
+    r"Every code has $b_j \cdot b_j = \beta \ge 1$, and two different codes have a product of at "
+    r"most $\beta - 1$.",
 )
 TAU_G = definition(
     tau_g, gamma_g * beta - 1 / W_j, "The threshold of the gather row of a cluster with members."
@@ -472,6 +493,8 @@ GATHER_COLD = Part(
             r"$\gamma_g W_j \ge 2$.",
             Certificate(terms=((1 / (2 * W_j), gamma_g * W_j - 2),), using=(COLD_LIGHT,)),
             relation=">=",
+            code=(Excerpt(required_sparsemax_gamma, "gather = 2"),),
+            tests=("test_a_light_cluster_needs_a_larger_gather_gamma",),
         ),
     ),
 )
@@ -498,8 +521,7 @@ MEMBERS_SHARE = Part(
     steps=(
         Step(
             member[i, j] / W_j,
-            "A member is a maximum; any other point lies at least one unit below. The general "
-            "result, in both cases.",
+            "A member is a maximum: part 5. Any other point lies at least one unit below: part 4.",
             SignCases(
                 split=(label[i] - j,),
                 check=_whose(
@@ -555,7 +577,7 @@ GATHER_SUM = Part(
     steps=(
         Step(
             over_points(weight[i] * member[i, j]) / W_j,
-            "By the two parts before.",
+            "By parts 18 and 19.",
             Identity(using=(MEMBERS_SHARE.fact, CENTERS_NOTHING.fact)),
         ),
         Step(sp.Integer(1), "The weight of the cluster.", Identity(using=(WEIGHT,))),
@@ -643,7 +665,7 @@ EMPTY = Part(
     steps=(
         Step(
             over_centers(when(sp.Eq(l, j)) * content[l]),
-            "By the two parts before.",
+            "By parts 22 and 23.",
             Identity(using=(NO_POINT.fact, ITSELF.fact)),
         ),
         Step(
@@ -665,10 +687,12 @@ EMPTY = Part(
 WARM_ASSIGNMENT = Hypothesis(
     "assignment too warm",
     lt(gamma_a * (Delta / 2), 1),
-    r"$\gamma_a < 2/\Delta$, with two centers at the margin $\Delta$ exactly.",
+    r"Two centers, at the margin $\Delta$ exactly, and $\gamma_a$ below its bound.",
 )
 WARM_GATHER = Hypothesis(
-    "gather too warm", lt(gamma_g * half, 1), r"$\gamma_g < 2$, with one member of weight 1."
+    "gather too warm",
+    lt(gamma_g * half, 1),
+    r"One member, of weight 1, and $\gamma_g$ below its bound.",
 )
 
 tau_2a, tau_2g = sp.symbols("tau_2a tau_2g", real=True)
@@ -760,6 +784,7 @@ two keys of weight 1 gets $(1 - \gamma g)/2 > 0$.
         COLD_ASSIGNMENT,
         COLD_GATHER,
         COLD_LIGHT,
+        CODES,
     ),
     definitions=(
         THRESHOLD_FORM,
